@@ -8,15 +8,15 @@ import { createStoreWatch } from '../platform/objects/store-watch.ts';
 import { planMove } from './mover/move-hot-days.ts';
 import { removeObjects, runMove } from './mover/run-move.ts';
 import { eraseOnce } from './mover/testing/eraser.ts';
+import { at, dieAt, killPoints, type Point } from './mover/testing/points.ts';
 import {
   addRecords,
   makeRecords,
   startTestMover,
   type TestMover,
 } from './mover/testing/test-mover.ts';
-import { differences, totals } from './mover/testing/truth.ts';
+import { differences, hotCount, totals } from './mover/testing/truth.ts';
 import { adoptStore } from './store.ts';
-import type { MoveState } from './values.ts';
 import { findOrphans, ourFolders } from './verify/find-orphans.ts';
 
 const mover = use(
@@ -29,18 +29,6 @@ const signal = new AbortController().signal;
 const days = ['2001-03-01'];
 const lastDay = '2001-03-01';
 const later = { graceSeconds: 3600 };
-
-type Point = { kind: 'move' | 'compact'; state: MoveState; when: 'before' | 'after' };
-
-/** Dies at a transition of the merge, or of the move before it, as a process would that is killed there. */
-function dieAt({ kind, state, when }: Point) {
-  return {
-    ...later,
-    onTransition: async (to: MoveState, moment: 'before' | 'after', move: { kind: string }) => {
-      if (move.kind === kind && to === state && moment === when) throw new Error('killed');
-    },
-  };
-}
 
 /** A segment, and more records of its day: a run moves them, and merges the two. */
 async function prepare(on: TestMover, tenant: string): Promise<void> {
@@ -55,14 +43,13 @@ async function removeAll(on: TestMover, tenant: string): Promise<number> {
   return removeObjects(on, signal);
 }
 
-const points = (['move', 'compact'] as const).flatMap((kind) => [
-  { kind, state: 'planned' as const, when: 'after' as const },
-  { kind, state: 'copied' as const, when: 'after' as const },
-  { kind, state: 'verified' as const, when: 'after' as const },
-  { kind, state: 'switched' as const, when: 'before' as const },
-  { kind, state: 'switched' as const, when: 'after' as const },
-]);
-const tenantOf = ({ kind, state, when }: Point) => `${kind} ${when} ${state}`;
+/** Points of the merge, or of the move before it. */
+const points = (['move', 'compact'] as const).flatMap((kind) =>
+  killPoints
+    .filter((point) => !['copied before', 'verified before', 'removed before'].includes(point))
+    .map((point) => ({ kind, point })),
+);
+const tenantOf = ({ kind, point }: (typeof points)[number]) => `${kind} ${point}`;
 
 describe.each(['the original', 'the clone'])(
   'cloned when something was killed, %s goes on, the other stands still:',
@@ -78,7 +65,8 @@ describe.each(['the original', 'the clone'])(
           const tenant = tenantOf(point);
           await prepare(original, tenant);
           before.set(tenant, await totals(original, tenant));
-          const killed = original.move(tenant, lastDay, dieAt(point));
+          const death = dieAt(point.point, point.kind);
+          const killed = original.move(tenant, lastDay, { ...later, ...death });
           await expect(killed).rejects.toThrow('killed');
         }
         return startTestMover(original);
@@ -86,7 +74,7 @@ describe.each(['the original', 'the clone'])(
       (own) => own.stop(),
     );
 
-    test.each(points)('a $kind $when $state', async (point) => {
+    test.each(points)('a $kind at $point', async (point) => {
       const tenant = tenantOf(point);
       const [first, second] = name === 'the original' ? [original, clone] : [clone, original];
       await first.move(tenant, lastDay, later);
@@ -123,22 +111,17 @@ test('records that only the original has are not lost with the objects of a move
   try {
     await addRecords(mover.db, makeRecords(tenant, { days, prefix: 'late' }));
     const before = await totals(mover, tenant);
-    const going = {
-      ...context,
-      onTransition: async (to: MoveState, when: 'before' | 'after') => {
-        if (to !== 'verified' || when !== 'after') return;
-        // The original is suspended here. The clone gives the move other objects, and removes the first.
-        await clone.move(tenant, lastDay, later);
-        expect(await removeAll(clone, tenant)).toBe(1);
-      },
-    };
-    await expect(runMove(going, move, signal)).rejects.toMatchObject({ code: 'store_fenced' });
+    // The original is suspended here. The clone gives the move other objects, and removes the first.
+    const suspend = at('verified after', async () => {
+      await clone.move(tenant, lastDay, later);
+      expect(await removeAll(clone, tenant)).toBe(1);
+    });
+    await expect(runMove({ ...context, ...suspend }, move, signal)).rejects.toMatchObject({
+      code: 'store_fenced',
+    });
     expect(await totals(mover, tenant)).toEqual(before);
     expect(await differences(mover, tenant)).toEqual([]);
-    const [hot] = await mover.db.query(
-      sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
-    );
-    expect(hot).toEqual({ count: 20 });
+    expect(await hotCount(mover, tenant)).toBe(20);
     expect(await differences(clone, tenant)).toEqual([]);
   } finally {
     await clone.stop();
@@ -170,18 +153,13 @@ async function orphansOf(on: TestMover): Promise<(string | null)[]> {
   return keys;
 }
 
-test.each([
-  { state: 'copied' as const, when: 'before' as const },
-  { state: 'copied' as const, when: 'after' as const },
-  { state: 'verified' as const, when: 'after' as const },
-])(
-  'the second erases hot records although a move was killed $when $state, and writes nothing',
+test.each<Point>(['copied before', 'copied after', 'verified after'])(
+  'the second erases hot records although a move was killed at %s, and writes nothing',
   async (point) => {
-    const tenant = `hot-${point.when}-${point.state}`;
+    const tenant = `hot-${point.replace(' ', '-')}`;
     await addRecords(mover.db, makeRecords(tenant, { days }));
-    await expect(mover.move(tenant, lastDay, dieAt({ ...point, kind: 'move' }))).rejects.toThrow(
-      'killed',
-    );
+    const killed = mover.move(tenant, lastDay, { ...later, ...dieAt(point) });
+    await expect(killed).rejects.toThrow('killed');
     const clone = await startTestMover(mover);
     try {
       await mover.fence.advance();
@@ -198,10 +176,7 @@ test.each([
       await clone.move(tenant, lastDay, later);
       expect(await totals(clone, tenant)).toEqual(left);
       expect(await differences(clone, tenant)).toEqual([]);
-      const [hot] = await clone.db.query(
-        sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
-      );
-      expect(hot).toEqual({ count: 0 });
+      expect(await hotCount(clone, tenant)).toBe(0);
     } finally {
       await clone.stop();
     }

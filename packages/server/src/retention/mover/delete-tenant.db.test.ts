@@ -2,10 +2,11 @@ import { unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import type { MoveState } from '../values.ts';
+import { seedPolicy } from '../policies/testing/seed.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
 import { removeObjects } from './run-move.ts';
+import { at, dieAt, killPoints } from './testing/points.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -72,9 +73,7 @@ test('a segment that goes whole is not read, so that a lost object keeps nothing
 test('a policy that keeps the days refuses the deletion in the switch and nothing is gone', async () => {
   await seed('kept');
   const before = await totals(mover, 'kept');
-  await mover.db.query(
-    sql`insert into retention_policies (tenant, hot_days, delete_days) values ('kept', 3, 20000)`,
-  );
+  await seedPolicy(mover.db, { tenant: 'kept', hotDays: 3, deleteDays: 20_000 });
   expect(await remove('kept', '2001-03-31')).toMatchObject({
     deletedCount: 0,
     failedMoves: 0,
@@ -92,14 +91,9 @@ test('a policy that keeps the days refuses the deletion in the switch and nothin
 test('a hold set while it copies keeps everything', async () => {
   await seed('held');
   const before = await totals(mover, 'held');
-  const outcome = await remove('held', '2001-03-30', {
-    async onTransition(to, when) {
-      if (to !== 'verified' || when !== 'after') return;
-      await mover.db.query(
-        sql`insert into retention_policies (tenant, hot_days, delete_days, hold) values ('held', 3, 1, true)`,
-      );
-    },
-  });
+  const hold = () =>
+    seedPolicy(mover.db, { tenant: 'held', hotDays: 3, deleteDays: 1, hold: true });
+  const outcome = await remove('held', '2001-03-30', at('verified after', hold));
   expect(outcome).toMatchObject({ deletedCount: 0, failedMoves: 0 });
   expect((await journal(mover, 'held')).at(-1)).toMatchObject({ error_code: 'tenant_on_hold' });
   expect(await totals(mover, 'held')).toEqual(before);
@@ -148,42 +142,28 @@ test('a deletion whose objects wait for their removal is told of once', async ()
   expect(await remove('once', '2001-03-31', grace)).toMatchObject({ deletedCount: 0 });
 });
 
-const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
-  `${to} before`,
-  `${to} after`,
-]);
-
-test.each(['planned after', ...transitions, 'removed before'])(
-  'killed at %s, the next one finishes it',
-  async (transition) => {
-    const tenant = `kill ${transition}`;
-    await seed(tenant);
-    const onTransition = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === transition) throw new Error('killed');
-    };
-    await expect(remove(tenant, '2001-03-30', { onTransition })).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    const isSwitched = transition === 'switched after' || transition === 'removed before';
-    expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
-    await expectOnly(tenant, days.slice(1));
-    await removeObjects(mover.context(), never);
-    expect((await journal(mover, tenant)).at(-1)).toMatchObject({
-      kind: 'delete',
-      state: 'removed',
-    });
-  },
-);
+test.each(killPoints)('killed at %s, the next one finishes it', async (point) => {
+  const tenant = `kill ${point}`;
+  await seed(tenant);
+  await expect(remove(tenant, '2001-03-30', dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  const isSwitched = point === 'switched after' || point === 'removed before';
+  expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
+  await expectOnly(tenant, days.slice(1));
+  await removeObjects(mover.context(), never);
+  expect((await journal(mover, tenant)).at(-1)).toMatchObject({
+    kind: 'delete',
+    state: 'removed',
+  });
+});
 
 test('late records of a deleted day that come while it copies go with it', async () => {
   await seed('late');
-  await remove('late', '2001-03-30', {
-    async onTransition(to, when) {
-      if (to !== 'copied' || when !== 'after') return;
-      await addRecords(
-        mover.db,
-        makeRecords('late', { days: days.slice(0, 1), stores: ['NEW'], prefix: 'x' }),
-      );
-    },
-  });
+  const late = makeRecords('late', { days: days.slice(0, 1), stores: ['NEW'], prefix: 'x' });
+  await remove(
+    'late',
+    '2001-03-30',
+    at('copied after', () => addRecords(mover.db, late)),
+  );
   await expectOnly('late', days.slice(1));
 });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
-import type { MoveState } from '../values.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
+import { at, dieAt, killPoints } from './testing/points.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal } from './testing/truth.ts';
 
@@ -95,12 +95,8 @@ test('a day of a version that has no records any more parts the days around it',
 test('a version frozen while the deletion copies stops it, and the next run goes around it', async () => {
   await seed('race');
   await addTag(mover.db, 'race', { from: third, to: third });
-  const outcome = await remove('race', {
-    async onTransition(to, when, { kind }) {
-      if (kind !== 'delete' || to !== 'verified' || when !== 'after') return;
-      await freezeVersion(mover.db, 'race');
-    },
-  });
+  const freeze = () => freezeVersion(mover.db, 'race');
+  const outcome = await remove('race', at('verified after', freeze, 'delete'));
   expect(outcome).toMatchObject({ deletedCount: 0, failedMoves: 0, isBusy: false });
   expect((await journal(mover, 'race')).at(-1)).toMatchObject({
     state: 'failed',
@@ -115,20 +111,18 @@ test('a version that is being frozen while days go waits, and has nothing of the
   await seed('waits');
   await addTag(mover.db, 'waits', { from: first, to: last });
   let frozen: Promise<unknown> = Promise.resolve();
-  await remove('waits', {
-    async onTransition(to, when, { kind }) {
-      if (kind !== 'delete' || to !== 'switched' || when !== 'before') return;
-      frozen = freezeVersion(mover.db, 'waits').catch((error: unknown) => error);
-      // It stands behind the deletion.
-      await expect
-        .poll(() =>
-          mover.db.query(sql`
-            select pid from pg_locks where locktype = 'advisory' and not granted
-              and mode = 'ShareLock' and objid::bigint = hashtext('waits')::bigint & 4294967295`),
-        )
-        .toHaveLength(1);
-    },
-  });
+  const freeze = async () => {
+    frozen = freezeVersion(mover.db, 'waits').catch((error: unknown) => error);
+    // It stands behind the deletion.
+    await expect
+      .poll(() =>
+        mover.db.query(sql`
+          select pid from pg_locks where locktype = 'advisory' and not granted
+            and mode = 'ShareLock' and objid::bigint = hashtext('waits')::bigint & 4294967295`),
+      )
+      .toHaveLength(1);
+  };
+  await remove('waits', at('switched before', freeze, 'delete'));
   expect(await frozen).toMatchObject({ code: 'dataset_empty' });
   expect(await daysOf('waits')).toEqual([]);
 });
@@ -152,24 +146,16 @@ test('whoever tells it to deletes days of versions too, which say so', async () 
   });
 });
 
-const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
-  `${to} before`,
-  `${to} after`,
-]);
-
-test.each(['planned after', ...transitions])(
+test.each(killPoints.filter((point) => point !== 'removed before'))(
   'killed at %s, the next run finishes what was told',
-  async (transition) => {
-    const tenant = `kill ${transition}`;
+  async (point) => {
+    const tenant = `kill ${point}`;
     await seed(tenant);
     await addTag(mover.db, tenant, { from: first, to: second });
     await freezeVersion(mover.db, tenant);
-    const onTransition = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === transition) throw new Error('killed');
-    };
-    await expect(remove(tenant, { deleteVersioned: true, onTransition })).rejects.toThrow('killed');
-    const isSwitched = transition === 'switched after';
-    const change = isSwitched ? 'deleted' : null;
+    const killed = remove(tenant, { deleteVersioned: true, ...dieAt(point) });
+    await expect(killed).rejects.toThrow('killed');
+    const change = point === 'switched after' ? 'deleted' : null;
     expect(await versionOf(tenant)).toMatchObject({ state: 'counting', change });
     await remove(tenant);
     expect(await daysOf(tenant)).toEqual([]);

@@ -9,9 +9,10 @@ import { createLog } from '../../platform/log.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { subtractTriples, sumTriples, tenantFolder } from '../../records/segments.ts';
 import type { EraseReceipt, EraseRequest } from '../contract.ts';
-import type { MoveState } from '../values.ts';
+import { seedPolicy } from '../policies/testing/seed.ts';
 import { removeObjects } from './run-move.ts';
 import { auditOf, eraseOnce } from './testing/eraser.ts';
+import { at, dieAt, killPoints } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -30,6 +31,8 @@ async function seed(tenant: string): Promise<void> {
   await addRecords(mover.db, makeRecords(tenant, { days: [third] }));
   await addRecords(mover.db, makeRecords(tenant, { days: [first], prefix: 'late', perDay: 1 }));
 }
+
+const hold = (tenant: string) => seedPolicy(mover.db, { tenant, hotDays: 3, hold: true });
 
 async function tenantTriple(tenant: string) {
   const rows = await mover.db.query<{ count: number; bytes: number; digest: string }>(
@@ -91,9 +94,7 @@ test.each([
 test('a legal hold refuses, whether the own or the default policy has it', async () => {
   await seed('held');
   const before = await state('held');
-  await mover.db.query(
-    sql`insert into retention_policies (tenant, hot_days, hold) values ('held', 3, true)`,
-  );
+  await hold('held');
   await expect(eraseOnce(mover, { tenant: 'held', store: 'DFW' })).rejects.toMatchObject({
     code: 'tenant_on_hold',
   });
@@ -106,15 +107,10 @@ test('a legal hold refuses, whether the own or the default policy has it', async
 test('a hold set while it copies stops it', async () => {
   await seed('late-hold');
   const before = await totals(mover, 'late-hold');
-  const onTransition = async (to: MoveState, when: string) => {
-    if (to !== 'verified' || when !== 'after') return;
-    await mover.db.query(
-      sql`insert into retention_policies (tenant, hot_days, hold) values ('late-hold', 3, true)`,
-    );
-  };
-  await expect(
-    eraseOnce(mover, { tenant: 'late-hold', store: 'DFW' }, { onTransition }),
-  ).rejects.toMatchObject({ code: 'tenant_on_hold' });
+  const late = at('verified after', () => hold('late-hold'));
+  await expect(eraseOnce(mover, { tenant: 'late-hold', store: 'DFW' }, late)).rejects.toMatchObject(
+    { code: 'tenant_on_hold' },
+  );
   expect(await totals(mover, 'late-hold')).toEqual(before);
   expect(await differences(mover, 'late-hold')).toEqual([]);
 });
@@ -122,22 +118,15 @@ test('a hold set while it copies stops it', async () => {
 test('one that fails says which incidents of its subject went before the records', async () => {
   await seed('half');
   const before = await totals(mover, 'half');
-  const onTransition = async (to: MoveState, when: string) => {
-    if (to !== 'verified' || when !== 'after') return;
-    await mover.db.query(
-      sql`insert into retention_policies (tenant, hot_days, hold) values ('half', 3, true)`,
-    );
-  };
+  const late = at('verified after', () => hold('half'));
   const subject = { field: 'n', value: '1' };
   const request = { tenant: 'half', subject, incidents: true };
-  await expect(eraseOnce(mover, request, { onTransition, incidentCount: 2 })).rejects.toMatchObject(
-    {
-      code: 'tenant_on_hold',
-      detail: expect.stringMatching(
-        /^No record was erased \(mov_.* of moves\)\. .* before them 2 incidents of the subject went/,
-      ),
-    },
-  );
+  await expect(eraseOnce(mover, request, { ...late, incidentCount: 2 })).rejects.toMatchObject({
+    code: 'tenant_on_hold',
+    detail: expect.stringMatching(
+      /^No record was erased \(mov_.* of moves\)\. .* before them 2 incidents of the subject went/,
+    ),
+  });
   expect(await totals(mover, 'half')).toEqual(before);
 });
 
@@ -273,15 +262,10 @@ test('an erased event id that comes again is a new record', async () => {
 
 test('records that fit and come while it copies are erased too', async () => {
   await seed('racing');
-  const onTransition = async (to: MoveState, when: string) => {
-    if (to !== 'copied' || when !== 'after') return;
-    await addRecords(mover.db, makeRecords('racing', { days: ['2001-05-01'], perDay: 2 }));
-  };
-  const receipt = await eraseOnce(
-    mover,
-    { tenant: 'racing', event_ids: ['e-1'] },
-    { onTransition },
-  );
+  const come = () =>
+    addRecords(mover.db, makeRecords('racing', { days: ['2001-05-01'], perDay: 2 }));
+  const request = { tenant: 'racing', event_ids: ['e-1'] };
+  const receipt = await eraseOnce(mover, request, at('copied after', come));
   expect(receipt).toMatchObject({ hot_count: 4, cold_count: 4 });
   await removeObjects(mover.context(), never);
   expect(await countOf('racing', 'e-1')).toBe(0);
@@ -302,34 +286,23 @@ test('nothing that fits is told at once, without a move', async () => {
   expect(await auditOf(mover, 'none')).toMatchObject([{ target: null, after: { count: 0 } }]);
 });
 
-const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
-  `${to} before`,
-  `${to} after`,
-]);
-
-test.each(['planned after', ...transitions, 'removed before'])(
-  'killed at %s, the next mover of the tenant finishes it',
-  async (transition) => {
-    const tenant = `kill ${transition}`;
-    await seed(tenant);
-    const before = await tenantTriple(tenant);
-    const onTransition = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === transition) throw new Error('killed');
-    };
-    const request = { tenant, event_ids: ['e-1', 'e-3'] };
-    await expect(eraseOnce(mover, request, { onTransition })).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    await mover.move(tenant, '2001-01-01');
-    expect(await differences(mover, tenant)).toEqual([]);
-    expect((await tenantTriple(tenant)).count).toBe(before.count - 12);
-    await removeObjects(mover.context(), never);
-    expect(await countOf(tenant, 'e-3')).toBe(0);
-    const [erasure] = await mover.db.query<{ gone_count: number; state: string }>(
-      sql`select gone_count, state from moves where tenant = ${tenant} and kind = 'erase'`,
-    );
-    expect(erasure).toEqual({ gone_count: 12, state: 'removed' });
-  },
-);
+test.each(killPoints)('killed at %s, the next mover of the tenant finishes it', async (point) => {
+  const tenant = `kill ${point}`;
+  await seed(tenant);
+  const before = await tenantTriple(tenant);
+  const request = { tenant, event_ids: ['e-1', 'e-3'] };
+  await expect(eraseOnce(mover, request, dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  await mover.move(tenant, '2001-01-01');
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect((await tenantTriple(tenant)).count).toBe(before.count - 12);
+  await removeObjects(mover.context(), never);
+  expect(await countOf(tenant, 'e-3')).toBe(0);
+  const [erasure] = await mover.db.query<{ gone_count: number; state: string }>(
+    sql`select gone_count, state from moves where tenant = ${tenant} and kind = 'erase'`,
+  );
+  expect(erasure).toEqual({ gone_count: 12, state: 'removed' });
+});
 
 test('an erasure that takes long is answered as it stands, and goes on', async () => {
   await seed('slow');
@@ -337,13 +310,11 @@ test('an erasure that takes long is answered as it stands, and goes on', async (
   const answered = new Promise<EraseReceipt>((resolve) => {
     tellAnswered = resolve;
   });
-  const onTransition = async (to: MoveState, when: string) => {
-    if (to === 'copied' && when === 'after') await answered;
-  };
+  const slow = at('copied after', () => answered);
   const request = { tenant: 'slow', store: 'DFW' };
   const log = createLog('silent');
   const mistakes = vi.spyOn(log, 'error');
-  await eraseOnce(mover, request, { onTransition, answerMillis: 0, onAnswer: tellAnswered, log });
+  await eraseOnce(mover, request, { ...slow, answerMillis: 0, onAnswer: tellAnswered, log });
   // The end of the process broke it off, which is no mistake.
   expect(mistakes).not.toHaveBeenCalled();
   expect(await answered).toMatchObject({
@@ -371,11 +342,10 @@ test.each([
     const answered = new Promise<void>((resolve) => {
       tellAnswered = resolve;
     });
-    const onTransition = async (to: MoveState, when: string) => {
-      if (to !== 'copied' || when !== 'after') return;
+    const breakOff = at('copied after', async () => {
       await answered;
       throw row.error;
-    };
+    });
     const log = createLog('silent');
     const logged = vi.spyOn(log, row.level);
     const onAnswer = async () => {
@@ -383,7 +353,7 @@ test.each([
       await expect.poll(() => logged.mock.calls).toHaveLength(1);
     };
     const request = { tenant, store: 'DFW' };
-    await eraseOnce(mover, request, { onTransition, answerMillis: 0, onAnswer, log });
+    await eraseOnce(mover, request, { ...breakOff, answerMillis: 0, onAnswer, log });
     await mover.move(tenant, '2001-01-01');
   },
 );

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
-import type { MoveState } from '../values.ts';
 import { eraseOnce } from './testing/eraser.ts';
+import { dieAt, type Point } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 
 const mover = useTestMover();
@@ -127,20 +127,17 @@ test('with all days of a store go all tags of it', async () => {
   expect(await versionOf('store')).toMatchObject({ state: 'ready', count: 20, current_count: 5 });
 });
 
-test.each(['planned after', 'verified after', 'switched before', 'switched after'])(
+test.each<Point>(['planned after', 'verified after', 'switched before', 'switched after'])(
   'killed at %s, the version is told once the erasure goes on',
-  async (transition) => {
-    const tenant = `kill ${transition}`;
+  async (point) => {
+    const tenant = `kill ${point}`;
     await seed(tenant);
     await addTag(mover.db, tenant, { from: first, to: third });
     await freezeVersion(mover.db, tenant);
     await count();
-    const onTransition = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === transition) throw new Error('killed');
-    };
     const request = { tenant, from: first, to: first };
-    await expect(erase(mover, request, { onTransition })).rejects.toThrow('killed');
-    const isSwitched = transition === 'switched after';
+    await expect(erase(mover, request, dieAt(point))).rejects.toThrow('killed');
+    const isSwitched = point === 'switched after';
     expect(await versionOf(tenant)).toMatchObject({
       state: isSwitched ? 'counting' : 'ready',
       change: isSwitched ? 'erased' : null,

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { onGone } from '../../app/retention.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
+import { seedPolicy } from '../policies/testing/seed.ts';
 import { auditOf, eraseOnce, forgetOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
@@ -99,9 +100,7 @@ test('a tenant on hold loses nothing, and a store that is not this database’s 
     },
   };
   await expect(forgetOnce(mover, { object_key: key }, other)).rejects.toThrow('fenced');
-  await mover.db.query(
-    sql`insert into retention_policies (tenant, hot_days, hold) values ('held', 3, true)`,
-  );
+  await seedPolicy(mover.db, { tenant: 'held', hotDays: 3, hold: true });
   await expect(forgetOnce(mover, { object_key: key })).rejects.toMatchObject({
     code: 'tenant_on_hold',
   });

@@ -6,10 +6,11 @@ import { testActor } from '../../../test/actor.ts';
 import { useFolder } from '../../cli/testing/run.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { withPin } from '../../records/index.ts';
-import type { MoveState } from '../values.ts';
+import { seedPolicy } from '../policies/testing/seed.ts';
 import { createDayImporter } from './import-days.ts';
 import type { MoverContext } from './move.ts';
 import { eraseOnce } from './testing/eraser.ts';
+import { at, dieAt, killPoints } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -182,45 +183,25 @@ test('what is no Parquet is refused', async () => {
   });
 });
 
-/** Dies at a transition, as a process would that is killed there. */
-function dieAt(state: MoveState, when: 'before' | 'after') {
-  return {
-    onTransition: async (to: MoveState, moment: 'before' | 'after') => {
-      if (to === state && moment === when) throw new Error('killed');
-    },
-  };
-}
-
-test.each([
-  ['planned', 'after', 0],
-  ['copied', 'before', 0],
-  ['copied', 'after', 20],
-  ['verified', 'before', 20],
-  ['verified', 'after', 20],
-  ['switched', 'before', 20],
-  ['switched', 'after', 20],
-  ['removed', 'before', 20],
-] as const)(
-  'killed at %s, %s: the next mover ends it with all or nothing',
-  async (state, when, stored) => {
-    const tenant = `kill-${state}-${when}`;
-    await expect(importRows(tenant, rowsOf(tenant), dieAt(state, when))).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    await mover.move(tenant, lastDay);
-    expect(await countOf(tenant)).toBe(stored);
-    expect(await differences(mover, tenant)).toEqual([]);
-    expect(await journal(mover, tenant)).toMatchObject([
-      stored > 0
-        ? { kind: 'import', state: 'removed' }
-        : { kind: 'import', state: 'failed', error_code: 'upload_gone' },
-    ]);
-    const again = importRows(tenant, rowsOf(tenant));
-    if (stored > 0) await expect(again).rejects.toMatchObject({ code: 'days_held' });
-    else expect(await again).toMatchObject({ count: 20 });
-    expect(await countOf(tenant)).toBe(20);
-    expect(await differences(mover, tenant)).toEqual([]);
-  },
-);
+test.each(killPoints)('killed at %s: the next mover ends it with all or nothing', async (point) => {
+  const tenant = `kill-${point.replace(' ', '-')}`;
+  const stored = point === 'planned after' || point === 'copied before' ? 0 : 20;
+  await expect(importRows(tenant, rowsOf(tenant), dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  await mover.move(tenant, lastDay);
+  expect(await countOf(tenant)).toBe(stored);
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect(await journal(mover, tenant)).toMatchObject([
+    stored > 0
+      ? { kind: 'import', state: 'removed' }
+      : { kind: 'import', state: 'failed', error_code: 'upload_gone' },
+  ]);
+  const again = importRows(tenant, rowsOf(tenant));
+  if (stored > 0) await expect(again).rejects.toMatchObject({ code: 'days_held' });
+  else expect(await again).toMatchObject({ count: 20 });
+  expect(await countOf(tenant)).toBe(20);
+  expect(await differences(mover, tenant)).toEqual([]);
+});
 
 test('of two imports of the same days one stores them', async () => {
   const path = await upload(rowsOf('two'));
@@ -242,13 +223,10 @@ test.each(['copied', 'verified'] as const)(
   async (state) => {
     const tenant = `late-${state}`;
     const late = makeRecords(tenant, { days: [day], stores: ['DFW'], perDay: 1 });
-    await expect(
-      importRows(tenant, rowsOf(tenant), {
-        async onTransition(to, when) {
-          if (to === state && when === 'after') await addRecords(mover.db, late);
-        },
-      }),
-    ).rejects.toMatchObject({ code: 'days_held' });
+    const come = at(`${state} after`, () => addRecords(mover.db, late));
+    await expect(importRows(tenant, rowsOf(tenant), come)).rejects.toMatchObject({
+      code: 'days_held',
+    });
     expect(await countOf(tenant)).toBe(1);
     expect(await differences(mover, tenant)).toEqual([]);
     expect(await journal(mover, tenant)).toMatchObject([
@@ -292,11 +270,8 @@ test.each([
           await connection.query(note(tenant, recordedBefore, pins));
         },
       });
-    await importRows(tenant, rowsOf(tenant), {
-      async onTransition(to, when) {
-        if (to === 'verified' && when === 'after' && pins === 0) await pin();
-      },
-    });
+    const pinOnce = () => (pins === 0 ? pin() : undefined);
+    await importRows(tenant, rowsOf(tenant), at('verified after', pinOnce));
     expect(await journal(mover, tenant)).toMatchObject([
       { state: 'failed', error_code: 'pinned_meanwhile' },
       { state: 'removed' },
@@ -309,7 +284,7 @@ test.each([
 );
 
 test('an erasure after a kill finds what the import had copied', async () => {
-  await expect(importRows('erased', rowsOf('erased'), dieAt('verified', 'after'))).rejects.toThrow(
+  await expect(importRows('erased', rowsOf('erased'), dieAt('verified after'))).rejects.toThrow(
     'killed',
   );
   const receipt = await eraseOnce(mover, { tenant: 'erased', event_ids: ['e-3'] });
@@ -323,13 +298,10 @@ test.each(['planned', 'copied', 'verified', 'switched'] as const)(
   async (state) => {
     const tenant = `asked-${state}`;
     let erasing: ReturnType<typeof eraseOnce> | undefined;
-    await importRows(tenant, rowsOf(tenant), {
-      async onTransition(to, when) {
-        if (to === state && when === 'after') {
-          erasing = eraseOnce(mover, { tenant, event_ids: ['e-3', 'e-17'] });
-        }
-      },
+    const ask = at(`${state} after`, () => {
+      erasing = eraseOnce(mover, { tenant, event_ids: ['e-3', 'e-17'] });
     });
+    await importRows(tenant, rowsOf(tenant), ask);
     expect((await erasing)?.erased.count).toBe(2);
     expect(await countOf(tenant)).toBe(18);
     expect(await differences(mover, tenant)).toEqual([]);
@@ -344,9 +316,7 @@ test('days that the policy keeps hot, a hold and a store that is away are refuse
     'range(1) r(n)',
   );
   await expect(importRows('young', young)).rejects.toMatchObject({ code: 'days_held' });
-  await mover.db.query(
-    sql`insert into retention_policies (tenant, hot_days, hold) values ('held', 3, true)`,
-  );
+  await seedPolicy(mover.db, { tenant: 'held', hotDays: 3, hold: true });
   await expect(importRows('held', rowsOf('held'))).rejects.toMatchObject({
     code: 'tenant_on_hold',
   });

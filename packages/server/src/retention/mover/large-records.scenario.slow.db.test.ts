@@ -9,6 +9,7 @@ import { createColdTier } from '../../records/read/cold-parquet.ts';
 import { usualLimits } from '../../records/read/tier.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import { removeObjects } from './run-move.ts';
+import { dieAt } from './testing/points.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -69,12 +70,7 @@ test('a day of records that are together larger than memory becomes several segm
   await addLarge('large', 600);
   await addRecords(mover.db, makeRecords('large', { days: [day], perDay: 300 }));
   const before = await totals(mover, 'large');
-  const dying = mover.move('large', day, {
-    duckdb,
-    async onTransition(to, when) {
-      if (to === 'copied' && when === 'before') throw new Error('killed');
-    },
-  });
+  const dying = mover.move('large', day, { duckdb, ...dieAt('copied before') });
   await expect(dying).rejects.toThrow('killed');
   expect(await mover.move('large', day, { duckdb })).toMatchObject({
     ...{ movedCount: 1200, failedMoves: 0 },

@@ -8,69 +8,47 @@ import {
 } from '../../platform/objects/objects.ts';
 import { createStoreWait } from '../../platform/objects/store-wait.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
+import { seedPolicy } from '../policies/testing/seed.ts';
 import { countFailedTenants } from '../runs/queries.ts';
-import type { MoveState } from '../values.ts';
 import { planMove } from './move-hot-days.ts';
 import { moveTenant } from './move-tenant.ts';
 import { runMove } from './run-move.ts';
 import { eraseOnce } from './testing/eraser.ts';
+import { at, dieAt, killPoints, type Point } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
-import { differences, journal, objectKeys, totals } from './testing/truth.ts';
+import { differences, hotCount, journal, objectKeys, totals } from './testing/truth.ts';
 
 const mover = useTestMover();
 
 const days = ['2001-03-01', '2001-03-02'];
 const lastDay = '2001-03-02';
 
-/** Dies at a transition, as a process would that is killed there. */
-function dieAt(state: MoveState, when: 'before' | 'after') {
-  return {
-    onTransition: async (to: MoveState, moment: 'before' | 'after') => {
-      if (to === state && moment === when) throw new Error('killed');
-    },
-  };
-}
-
-const transitions = (['planned', 'copied', 'verified', 'switched', 'removed'] as const).flatMap(
-  (state) =>
-    (['before', 'after'] as const)
-      .filter((when) => state !== 'planned' || when === 'after')
-      .map((when) => ({ state, when })),
-);
-
-test.each(transitions)(
-  'killed $when $state, another process finishes it',
-  async ({ state, when }) => {
-    const tenant = `kill-${state}-${when}`;
+test.each<Point>([...killPoints, 'removed after'])(
+  'killed at %s, another process finishes it',
+  async (point) => {
+    const tenant = `kill ${point}`;
     await addRecords(mover.db, makeRecords(tenant, { days }));
     const before = await totals(mover, tenant);
-    await expect(mover.move(tenant, lastDay, dieAt(state, when))).rejects.toThrow('killed');
+    await expect(mover.move(tenant, lastDay, dieAt(point))).rejects.toThrow('killed');
     expect(await differences(mover, tenant)).toEqual([]);
     expect(await totals(mover, tenant)).toEqual(before);
-    const isDone = state === 'removed' && when === 'after';
     expect(await mover.move(tenant, lastDay)).toMatchObject({
-      movedCount: isDone ? 0 : 20,
+      movedCount: point === 'removed after' ? 0 : 20,
       failedMoves: 0,
     });
     expect(await differences(mover, tenant)).toEqual([]);
     expect(await totals(mover, tenant)).toEqual(before);
     expect(await journal(mover, tenant)).toMatchObject([{ state: 'removed', object_count: 20 }]);
-    const [hot] = await mover.db.query(
-      sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
-    );
-    expect(hot).toEqual({ count: 0 });
+    expect(await hotCount(mover, tenant)).toBe(0);
   },
 );
 
 test('a process that was taken for dead changes nothing any more', async () => {
   await addRecords(mover.db, makeRecords('zombie', { days }));
-  const late = mover.move('zombie', lastDay, {
-    async onTransition(to, when) {
-      if (to !== 'copied' || when !== 'after') return;
-      // As if its lock had ended and another process had begun and gone.
-      await mover.db.query(sql`update moves set runner = 'another' where tenant = 'zombie'`);
-    },
-  });
+  // As if its lock had ended and another process had begun and gone.
+  const takeOver = () =>
+    mover.db.query(sql`update moves set runner = 'another' where tenant = 'zombie'`);
+  const late = mover.move('zombie', lastDay, at('copied after', takeOver));
   await expect(late).rejects.toMatchObject({ code: 'tenant_busy' });
   expect(await journal(mover, 'zombie')).toMatchObject([{ state: 'copied' }]);
   expect(await mover.move('zombie', lastDay)).toMatchObject({ movedCount: 20 });
@@ -79,7 +57,7 @@ test('a process that was taken for dead changes nothing any more', async () => {
 
 test('a move that begins anew writes under another key and leaves the old object to be removed', async () => {
   await addRecords(mover.db, makeRecords('anew', { days }));
-  await expect(mover.move('anew', lastDay, dieAt('copied', 'before'))).rejects.toThrow('killed');
+  await expect(mover.move('anew', lastDay, dieAt('copied before'))).rejects.toThrow('killed');
   const [old] = (await objectKeys(mover)).filter((key) => key.startsWith('records/tenant=anew/'));
   expect(await mover.move('anew', lastDay)).toMatchObject({ movedCount: 20 });
   const segments = await mover.db.query(sql`select object_key from segments where tenant = 'anew'`);
@@ -93,11 +71,10 @@ test('a move that begins anew writes under another key and leaves the old object
 test('of two movers of a tenant one is busy', async () => {
   await addRecords(mover.db, makeRecords('race', { days }));
   let other: unknown;
-  const first = await mover.move('race', lastDay, {
-    async onTransition(to, when) {
-      if (to === 'copied' && when === 'after') other = await mover.move('race', lastDay);
-    },
-  });
+  const moveBeside = async () => {
+    other = await mover.move('race', lastDay);
+  };
+  const first = await mover.move('race', lastDay, at('copied after', moveBeside));
   expect(other).toMatchObject({ movedCount: 0, movedBytes: 0, failedMoves: 0, isBusy: true });
   expect(first).toMatchObject({ movedCount: 20, isBusy: false });
   expect(await journal(mover, 'race')).toHaveLength(1);
@@ -105,12 +82,9 @@ test('of two movers of a tenant one is busy', async () => {
 
 test('records that come between copy and switch stay hot, count, and move with the next run', async () => {
   await addRecords(mover.db, makeRecords('late', { days }));
-  await mover.move('late', lastDay, {
-    async onTransition(to, when) {
-      if (to !== 'copied' || when !== 'after') return;
-      await addRecords(mover.db, makeRecords('late', { days: ['2001-03-02'], prefix: 'late' }));
-    },
-  });
+  const come = () =>
+    addRecords(mover.db, makeRecords('late', { days: ['2001-03-02'], prefix: 'late' }));
+  await mover.move('late', lastDay, at('copied after', come));
   expect(await differences(mover, 'late')).toEqual([]);
   const hot = await mover.db.query<{ event_id: string }>(
     sql`select event_id from enrichment_records where tenant = 'late' and store = 'DFW' order by 1`,
@@ -136,18 +110,16 @@ test.each([
     const tenant = `harm ${name}`;
     await addRecords(mover.db, makeRecords(tenant, { days }));
     const before = await totals(mover, tenant);
-    const outcome = await mover.move(tenant, lastDay, {
-      async onTransition(to, when) {
-        if (to !== 'copied' || when !== 'after') return;
-        const [row] = await mover.db.query<{ object_key: string }>(
-          sql`select object_key from move_segments where tenant = ${tenant}`,
-        );
-        const key = row?.object_key ?? '';
-        const harmed = harm(await readFile(mover.store.pathOf(key) ?? ''));
-        if (harmed === null) await mover.store.remove(key);
-        else await writeFile(mover.store.pathOf(key) ?? '', harmed);
-      },
-    });
+    const harmObject = async () => {
+      const [row] = await mover.db.query<{ object_key: string }>(
+        sql`select object_key from move_segments where tenant = ${tenant}`,
+      );
+      const key = row?.object_key ?? '';
+      const harmed = harm(await readFile(mover.store.pathOf(key) ?? ''));
+      if (harmed === null) await mover.store.remove(key);
+      else await writeFile(mover.store.pathOf(key) ?? '', harmed);
+    };
+    const outcome = await mover.move(tenant, lastDay, at('copied after', harmObject));
     expect(outcome).toMatchObject({ movedCount: 0, failedMoves: 1 });
     expect(await journal(mover, tenant)).toMatchObject([
       { state: 'failed', failed_in: 'copied', error_code: 'segment_damaged' },
@@ -163,43 +135,26 @@ test.each([
 );
 
 test.each([
-  [
-    'a hold',
-    sql`insert into retention_policies (tenant, hot_days, hold) values ('called off a hold', 0, true)`,
-    'tenant_on_hold',
-  ],
-  [
-    'a longer policy',
-    sql`insert into retention_policies (tenant, hot_days) values ('called off a longer policy', 36500)`,
-    'not_due',
-  ],
-])('%s that comes before the switch calls the move off', async (name, change, code) => {
+  ['a hold', { hotDays: 0, hold: true }, 'tenant_on_hold'],
+  ['a longer policy', { hotDays: 36_500 }, 'not_due'],
+])('%s that comes before the switch calls the move off', async (name, policy, code) => {
   const tenant = `called off ${name}`;
   await addRecords(mover.db, makeRecords(tenant, { days }));
-  const outcome = await mover.move(tenant, lastDay, {
-    async onTransition(to, when) {
-      if (to === 'verified' && when === 'after') await mover.db.query(change);
-    },
-  });
+  const change = () => seedPolicy(mover.db, { tenant, ...policy });
+  const outcome = await mover.move(tenant, lastDay, at('verified after', change));
   expect(outcome).toMatchObject({ movedCount: 0, failedMoves: 0 });
   expect(await journal(mover, tenant)).toMatchObject([
     { state: 'failed', failed_in: 'verified', error_code: code },
   ]);
   expect(await differences(mover, tenant)).toEqual([]);
-  const [hot] = await mover.db.query(
-    sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
-  );
-  expect(hot).toEqual({ count: 20 });
+  expect(await hotCount(mover, tenant)).toBe(20);
 });
 
 test('a caller that aborts leaves a move that goes on later', async () => {
   await addRecords(mover.db, makeRecords('abort', { days }));
   const stopping = new AbortController();
-  const context = mover.context({
-    async onTransition(to, when) {
-      if (to === 'copied' && when === 'after') stopping.abort(new Error('the service stops'));
-    },
-  });
+  const stop = () => stopping.abort(new Error('the service stops'));
+  const context = mover.context(at('copied after', stop));
   const job = { tenant: 'abort', lastDay, runId: null };
   await expect(moveTenant(context, { ...job, signal: stopping.signal })).rejects.toThrow(
     'the service stops',
@@ -210,15 +165,13 @@ test('a caller that aborts leaves a move that goes on later', async () => {
 
 test('a lost lock ends the work', async () => {
   await addRecords(mover.db, makeRecords('lost', { days }));
-  const moving = mover.move('lost', lastDay, {
-    async onTransition(to, when) {
-      if (to !== 'copied' || when !== 'after') return;
-      await mover.db.query(sql`select pg_terminate_backend(pid) from pg_locks
-        where ${isHeldLock('moves')}`);
-      // Until the mover knows.
-      await expect.poll(() => mover.move('lost', '1999-01-01')).toMatchObject({ isBusy: false });
-    },
-  });
+  const loseLock = async () => {
+    await mover.db.query(sql`select pg_terminate_backend(pid) from pg_locks
+      where ${isHeldLock('moves')}`);
+    // Until the mover knows.
+    await expect.poll(() => mover.move('lost', '1999-01-01')).toMatchObject({ isBusy: false });
+  };
+  const moving = mover.move('lost', lastDay, at('copied after', loseLock));
   await expect(moving).rejects.toMatchObject({ code: expect.any(String) });
   expect(await mover.move('lost', lastDay)).toMatchObject({ failedMoves: 0 });
   expect(await differences(mover, 'lost')).toEqual([]);
@@ -233,16 +186,8 @@ test('of two moves of the same records, by a process that did not notice its los
   const fast = await planMove(second, due);
   if (slow === null || fast === null) throw new Error('nothing to move');
   const signal = new AbortController().signal;
-  const late = runMove(
-    {
-      ...first,
-      async onTransition(to, when) {
-        if (to === 'verified' && when === 'after') await runMove(second, fast, signal);
-      },
-    },
-    slow,
-    signal,
-  );
+  const overtake = () => runMove(second, fast, signal);
+  const late = runMove({ ...first, ...at('verified after', overtake) }, slow, signal);
   expect(await late).toMatchObject({ isSwitched: false, isCalledOff: false });
   expect(await journal(mover, 'twice')).toMatchObject([
     { state: 'failed', failed_in: 'verified', error_code: 'source_changed' },

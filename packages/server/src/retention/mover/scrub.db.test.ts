@@ -8,6 +8,7 @@ import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { giveBackSpace } from '../give-back.ts';
 import { moveTenant } from './move-tenant.ts';
 import { eraseOnce } from './testing/eraser.ts';
+import { at, dieAt } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences } from './testing/truth.ts';
 
@@ -81,14 +82,13 @@ test.each([
     await seed(tenant, secret);
     expect((await filesWith(secret)).tables).toEqual([march, `${march}_pkey`]);
     let switchedAt = '';
-    const onTransition = async (to: string, when: string) => {
-      if (to !== 'switched' || when !== 'after') return;
+    const look = at('switched after', async () => {
       const [log] = await mover.db.query<{ at: string }>(
         sql`select pg_current_wal_lsn()::text as at`,
       );
       switchedAt = log?.at ?? '';
-    };
-    const receipt = await eraseOnce(mover, { tenant, ...whose }, { onTransition });
+    });
+    const receipt = await eraseOnce(mover, { tenant, ...whose }, look);
     expect(receipt).toMatchObject({ state: 'removed', hot_count: 1 });
     const [checkpoint] = await mover.db.query(
       sql`select redo_lsn > ${switchedAt}::pg_lsn as is_later from pg_control_checkpoint()`,
@@ -204,11 +204,8 @@ test('rows that a snapshot may see stay due, and the next run removes them', asy
 test('a process that is killed before it cleans up leaves that to the next one', async () => {
   const secret = 'secret-of-three';
   await seed('killed', secret);
-  const onTransition = async (to: string, when: string) => {
-    if (to === 'switched' && when === 'after') throw new Error('killed');
-  };
   const request = { tenant: 'killed', event_ids: [`${secret}-0`] };
-  await expect(eraseOnce(mover, request, { onTransition })).rejects.toThrow('killed');
+  await expect(eraseOnce(mover, request, dieAt('switched after'))).rejects.toThrow('killed');
   expect((await filesWith(secret)).tables).toContain(march);
   await mover.move('killed', '1999-12-31');
   expect((await filesWith(secret)).tables).toEqual([]);

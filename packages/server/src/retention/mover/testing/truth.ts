@@ -96,6 +96,14 @@ export async function differences(mover: TestMover, tenant: string): Promise<unk
   return found;
 }
 
+/** How many records of a tenant are hot, by the table. */
+export async function hotCount({ db }: TestMover, tenant: string): Promise<number | undefined> {
+  const rows = await db.query<{ count: number }>(
+    sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+  );
+  return rows[0]?.count;
+}
+
 /** Keys of all objects in the store. */
 export async function objectKeys({ store }: TestMover): Promise<string[]> {
   const keys: string[] = [];
