@@ -3,7 +3,8 @@ import { type Cell, dialects, lineOf } from '../encode/csv-cells.ts';
 import { pickJson, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
 import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
-import { misfitsOf, sumCounts } from '../typed/take-row.ts';
+import { sumCounts } from '../typed/row-counter.ts';
+import { misfitsOf } from '../typed/take-row.ts';
 import { readTemplate } from '../typed/template.ts';
 import { fileExtension, type LineTemplate } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
@@ -46,9 +47,8 @@ function csv(options: FileOptions): Form {
   const dialect = dialects[profile];
   const isPlain = profile === 'machine' && !plan.hasPaths;
   return {
-    ...textNames('text/csv; charset=utf-8', options),
+    ...textForm('text/csv; charset=utf-8', options),
     head: csvHead(options),
-    tail: () => Buffer.alloc(0),
     async openRows(snapshot) {
       const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
       if (isPlain) return rows;
@@ -74,9 +74,7 @@ function ndjson(options: FileOptions): Form {
   if (template !== undefined) return templated(options, template);
   const plan = planColumns(columns, pickJson);
   return {
-    ...textNames('application/x-ndjson', options),
-    head: Buffer.alloc(0),
-    tail: () => Buffer.alloc(0),
+    ...textForm('application/x-ndjson', options),
     async openRows(snapshot) {
       const kind = plan.hasPaths ? 'csv' : 'json';
       const rows = await readRows(snapshot, { kind, columns: plan.source });
@@ -90,9 +88,7 @@ function ndjson(options: FileOptions): Form {
 function templated(options: FileOptions, template: LineTemplate): Form {
   const plan = planColumns(fillerColumns(readTemplate(template.lines).source));
   return {
-    ...textNames('application/x-ndjson', options),
-    head: Buffer.alloc(0),
-    tail: () => Buffer.alloc(0),
+    ...textForm('application/x-ndjson', options),
     tell: (layouts) => ({ skipped: sumCounts(layouts.map(skippedOf)) }),
     async openRows(snapshot) {
       const { encodeRow, skipped } = createFiller(template);
@@ -127,9 +123,12 @@ function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => st
   };
 }
 
-/** The media type and the end of the name of a file that may be compressed as a whole. */
-function textNames(plain: string, { format, compression }: FileOptions) {
+/** What files of text have in common: they may be compressed as a whole, and nothing stands around their rows. */
+function textForm(plain: string, { format, compression }: FileOptions) {
+  const nothing = Buffer.alloc(0);
   return {
+    head: nothing,
+    tail: () => nothing,
     mediaType: compression === 'none' ? plain : `application/${compression}`,
     extension: fileExtension(format, compression),
   };

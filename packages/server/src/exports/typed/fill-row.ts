@@ -2,6 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Cell } from '../encode/csv-cells.ts';
 import type { RowCounts } from '../jobs.contract.ts';
 import type { ExportColumn, LineTemplate } from '../values.ts';
+import { RowCounter } from './row-counter.ts';
 import { readTemplate } from './template.ts';
 
 const keyColumns = ['store', 'occurred_at', 'event_id'] as const;
@@ -21,8 +22,7 @@ export function createFiller({ lines, missing }: LineTemplate): {
 } {
   const { source, fill } = readTemplate(lines);
   const columns = fillerColumns(source);
-  const fields = new Map<string, number>();
-  let rows = 0;
+  const skipped = new RowCounter();
   return {
     encodeRow(cells) {
       const filled = fill(cells);
@@ -33,11 +33,11 @@ export function createFiller({ lines, missing }: LineTemplate): {
           detail: `The record ${key.join(' ')} has no value for {{${filled.missing}}}. Choose other records, as by a where, or skip those without it: missing=skip.`,
         });
       }
-      rows += 1;
-      fields.set(filled.missing, (fields.get(filled.missing) ?? 0) + 1);
+      skipped.rows += 1;
+      skipped.add(filled.missing);
       return '';
     },
-    skipped: () => ({ rows, fields: Object.fromEntries(fields) }),
+    skipped: () => skipped.counts(),
   };
 }
 

@@ -6,6 +6,7 @@ import { findVersionSchema } from '../queries.ts';
 import type { Selection } from '../select.ts';
 import type { FieldColumn } from '../values.ts';
 import { ColumnInference } from './infer-columns.ts';
+import { RowCounter } from './row-counter.ts';
 import { createTaker } from './take-apart.ts';
 
 /** With `countsMisfits` a schema that is inferred tells how many records of the sample do not fit it. */
@@ -66,13 +67,10 @@ async function misfitsIn(
   texts: readonly string[],
   columns: readonly FieldColumn[],
 ): Promise<RowCounts> {
-  const fields: Record<string, number> = {};
-  let rows = 0;
-  const take = createTaker(columns, (field) => {
-    fields[field] = (fields[field] ?? 0) + 1;
-  });
+  const misfits = new RowCounter();
+  const take = createTaker(columns, (field) => misfits.add(field));
   await inTurns(texts, (text) => {
-    if (take(text).rest !== null) rows += 1;
+    if (take(text).rest !== null) misfits.rows += 1;
   });
-  return { rows, fields };
+  return misfits.counts();
 }

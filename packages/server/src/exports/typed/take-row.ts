@@ -2,6 +2,7 @@ import { numberWarning } from '../../records/index.ts';
 import { type Cell, dialects, lineOf } from '../encode/csv-cells.ts';
 import type { RowCounts } from '../jobs.contract.ts';
 import type { ExportColumn, FieldColumn } from '../values.ts';
+import { RowCounter } from './row-counter.ts';
 import { createTaker } from './take-apart.ts';
 
 /**
@@ -13,10 +14,8 @@ export function createRowTaker(
   columns: readonly ExportColumn[],
   fields: readonly FieldColumn[],
 ): { encodeRow: (cells: readonly Cell[]) => string; misfits: () => RowCounts } {
-  const counts = new Map<string, number>();
-  let rows = 0;
-  const noteMisfit = (field: string) => void counts.set(field, (counts.get(field) ?? 0) + 1);
-  const take = createTaker(fields, noteMisfit);
+  const misfits = new RowCounter();
+  const take = createTaker(fields, (field) => misfits.add(field));
   const [confidenceAt, enrichmentAt] = [
     columns.indexOf('confidence'),
     columns.indexOf('enrichment'),
@@ -31,30 +30,17 @@ export function createRowTaker(
         members.push(`"confidence":${confidence}`);
         written[confidenceAt] = null;
       }
-      if (members.length > 0) rows += 1;
+      if (members.length > 0) misfits.rows += 1;
       const restCell =
         members.length === 0 ? null : { text: `{${members.join(',')}}`, isText: true };
       written.splice(enrichmentAt, 1, { text: fitting, isText: true }, restCell);
       return lineOf(written, dialects.machine);
     },
-    misfits: () => ({ rows, fields: Object.fromEntries(counts) }),
+    misfits: () => misfits.counts(),
   };
 }
 
 /** What the layout of a part tells of it. */
 export function misfitsOf(layout: unknown): RowCounts {
   return (layout as { misfits: RowCounts }).misfits;
-}
-
-/** The counts of all parts of a file together. */
-export function sumCounts(parts: readonly RowCounts[]): RowCounts {
-  const fields = new Map<string, number>();
-  let rows = 0;
-  for (const part of parts) {
-    rows += part.rows;
-    for (const [field, count] of Object.entries(part.fields)) {
-      fields.set(field, (fields.get(field) ?? 0) + count);
-    }
-  }
-  return { rows, fields: Object.fromEntries(fields) };
 }

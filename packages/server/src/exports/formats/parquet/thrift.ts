@@ -206,10 +206,6 @@ export function list(of: 'i32' | 'binary' | 'struct', items: readonly ThriftValu
   return { type: 'list', of: tags[of], items };
 }
 
-export function i16(value: number): ThriftValue {
-  return { type: 'i16', value: BigInt(value) };
-}
-
 export function i32(value: number): ThriftValue {
   return { type: 'i32', value: BigInt(value) };
 }
