@@ -49,6 +49,6 @@ function toLink(link: queries.StoredLink | undefined): Link {
       detail: 'This download link was used already or is too old. Start the export again.',
     });
   }
-  const { format = 'csv', ...body } = link.request;
+  const { format, ...body } = link.request;
   return { tokenId: link.token_id, format, body };
 }

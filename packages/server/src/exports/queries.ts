@@ -32,8 +32,8 @@ export async function insertLink(
   return rows[0]?.expires_at ?? '';
 }
 
-/** The body of an export and its format. Links that were made before there were several formats have none. */
-export type LinkRequest = ExportRequest & { format?: ExportFormat };
+/** The body of an export, and its format. */
+type LinkRequest = ExportRequest & { format: ExportFormat };
 
 export type StoredLink = { token_id: string; request: LinkRequest };
 
