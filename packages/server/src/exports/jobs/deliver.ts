@@ -62,9 +62,7 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
     }
     const counts = call.format.tell?.(call.parts.map(({ layout }) => layout));
     const manifest = `${JSON.stringify({ ...manifestOf(job, files), ...counts }, null, 2)}\n`;
-    const path = join(dir, 'manifest.json');
-    await writeFile(path, manifest);
-    await store.put(`${folder}/manifest.json`, path, signal);
+    await putBytes(context, store, { key: `${folder}/manifest.json`, bytes: manifest, signal });
     return {
       files,
       marker: `${createHash('sha256').update(manifest).digest('hex')}\n`,
@@ -84,14 +82,26 @@ export async function mark(
   { marker, signal }: { marker: string; signal: AbortSignal },
 ): Promise<void> {
   const { store, folder } = await openFolder(context, job);
-  const dir = await mkdtemp(join(context.source.spoolDir, 'delivery-'));
   try {
-    const path = join(dir, '_SUCCESS');
-    await writeFile(path, marker);
-    await store.put(`${folder}/_SUCCESS`, path, signal);
+    await putBytes(context, store, { key: `${folder}/_SUCCESS`, bytes: marker, signal });
+  } finally {
+    await store.close();
+  }
+}
+
+/** Writes an object that is held in memory. */
+export async function putBytes(
+  { source }: Pick<WorkContext, 'source'>,
+  store: ObjectStore,
+  { key, bytes, signal }: { key: string; bytes: string | Buffer; signal: AbortSignal },
+): Promise<void> {
+  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  try {
+    const path = join(dir, 'bytes');
+    await writeFile(path, bytes);
+    await store.put(key, path, signal);
   } finally {
     await rm(dir, { recursive: true, force: true });
-    await store.close();
   }
 }
 

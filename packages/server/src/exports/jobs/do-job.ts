@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
@@ -16,7 +14,7 @@ import { linesOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
 import { cutNews } from './cut-news.ts';
-import { type Delivery, deliver } from './deliver.ts';
+import { type Delivery, deliver, putBytes } from './deliver.ts';
 import { setDelivery } from './delivery-queries.ts';
 import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
 import { addFile, makeParts } from './make-parts.ts';
@@ -161,21 +159,14 @@ async function writeEnds(
   ends: { head: Buffer; tail: Buffer },
   { job, signal }: JobCall,
 ): Promise<FileEnds> {
-  const { store, source } = context;
+  const { store } = context;
   const bytes = Buffer.concat([ends.head, ends.tail]);
   const sha256 = createHash('sha256').update(bytes).digest();
   const key = partKey(job, 'ends');
-  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
-  try {
-    const own = join(dir, 'ends');
-    await writeFile(own, bytes);
-    await store.put(key, own, signal);
-    const path = store.pathOf(key);
-    const ref = { key, sizeBytes: bytes.length, sha256 };
-    if (path !== null) await addFile(context, ref, { hash: new ThreadHash(), path, signal });
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+  await putBytes(context, store, { key, bytes, signal });
+  const path = store.pathOf(key);
+  const ref = { key, sizeBytes: bytes.length, sha256 };
+  if (path !== null) await addFile(context, ref, { hash: new ThreadHash(), path, signal });
   return {
     object_key: key,
     sha256: sha256.toString('hex'),

@@ -2,8 +2,9 @@ import { type Actor, hasScope, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import { toWorkState } from '../../kernel/values.ts';
-import { type Act, noteAct } from '../../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
+import type { ListedKind } from '../../platform/jobs/listed.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ExportJob, Manifest } from '../jobs.contract.ts';
 import type { ExportState } from '../values.ts';
@@ -50,20 +51,6 @@ export async function listOpenExports(
     done: job.rows_done,
     total: job.rows_total,
   }));
-}
-
-/** So many are told of at once; the others at the next look. */
-const mostEnded = 10_000;
-
-/**
- * The jobs that were done or have failed since a time, and in the quarter of an hour before it: a transaction that ends a
- * job may be seen late. Null: in the last quarter of an hour.
- */
-export async function listEndedExports(
-  db: Queryable,
-  since: string | null,
-): Promise<queries.EndedJob[]> {
-  return queries.listEndedJobs(db, { since, limit: mostEnded });
 }
 
 /** A job. Throws 404 `export_not_found`. */
@@ -143,4 +130,23 @@ export async function cancelJob(
     }
     return { job: await getJob(connection, actor, id), was: 'ended' };
   });
+}
+
+/** Exports in the list of all jobs. `jobs` are at work in this process. */
+export function listExportsAsJobs(
+  db: Database,
+  { audit, jobs }: { audit: Audit; jobs: { cancel(id: string): void } },
+): ListedKind<{ file_name: string; is_erased: boolean }> {
+  return {
+    ...{ kind: 'export', scope: 'analytics:read', unit: 'records', path: '/exports' },
+    table: queries.listedExports,
+    summary({ tenant, told }) {
+      const gone = told.is_erased ? ', which was removed with its records' : '';
+      return `Exports records of ${tenant} to ${told.file_name}${gone}.`;
+    },
+    async cancel(call) {
+      const { job, was } = await cancelJob(db, { ...call, audit, keepsFile: true });
+      if (was === 'open') jobs.cancel(job.id);
+    },
+  };
 }

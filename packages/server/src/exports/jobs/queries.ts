@@ -194,21 +194,24 @@ export async function countOpenByState(db: Queryable): Promise<StateRow[]> {
 }
 
 /** A job that has ended, with or without a file. */
-export type EndedJob = Pick<ShownJob, 'id' | 'tenant' | 'file_name' | 'error'> & {
+type EndedJob = Pick<ShownJob, 'id' | 'tenant' | 'file_name' | 'error'> & {
   state: 'completed' | 'failed';
   finished_at: string;
 };
 
-/** Lists the jobs that ended since a time (null: lately), the oldest first. */
-export async function listEndedJobs(
-  db: Queryable,
-  { since, limit }: { since: string | null; limit: number },
-): Promise<EndedJob[]> {
+/** So many are told of at once; the others at the next look. */
+const mostEnded = 10_000;
+
+/**
+ * Lists the jobs that were done or have failed since a time, and in the quarter of an hour before it, the oldest first: a
+ * transaction that ends a job may be seen late. Null: in the last quarter of an hour.
+ */
+export async function listEndedExports(db: Queryable, since: string | null): Promise<EndedJob[]> {
   return db.query<EndedJob>(sql`
     select id, tenant, file_name, error, state, ${instantText('finished_at')} as finished_at from exports
     where exports.finished_at >= coalesce(${since}::timestamptz, now()) - interval '15 minutes'
       and state in ('completed', 'failed')
-    order by exports.finished_at limit ${limit}`);
+    order by exports.finished_at limit ${mostEnded}`);
 }
 
 /** Cancels a job that is queued or running; undefined when it is neither. A sweep removes what the job has made. */
