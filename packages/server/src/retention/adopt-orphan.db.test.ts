@@ -8,6 +8,8 @@ import type { AdoptOrphanRequest } from './contract.ts';
 import { eraseContextOf, testRequest } from './mover/testing/eraser.ts';
 import { addRecords, makeRecords, useTestMover } from './mover/testing/test-mover.ts';
 import { differences, objectKeys, totals } from './mover/testing/truth.ts';
+import { removeOrphans } from './objects.ts';
+import type { RetentionOptions } from './store.ts';
 
 const mover = useTestMover();
 
@@ -55,6 +57,25 @@ test.each(['back', `lang-${'漢'.repeat(100)}`])(
     await expect(adopt(key)).rejects.toMatchObject({ code: 'segment_not_found' });
   },
 );
+
+test('what is taken back while others are removed stays', async () => {
+  const keys = [(await seed('removed')).key, (await seed('saved')).key];
+  const [removed = '', saved = ''] = keys;
+  const context = eraseContextOf(mover);
+  const store = {
+    ...mover.store,
+    async remove(key: string) {
+      await mover.store.remove(key);
+      if (key === removed) await adopt(saved);
+    },
+  };
+  const options = { ...context, store: { store, fence: mover.fence } } as unknown;
+  const act = { actor: testActor, request: testRequest, keys };
+  expect(await removeOrphans(mover.db, options as RetentionOptions, act)).toEqual({
+    removed: [removed],
+  });
+  expect(await differences(mover, 'saved')).toEqual([]);
+});
 
 test('what has records already, or was frozen without them, is refused, and so is what proves nothing', async () => {
   const { key } = await seed('taken');

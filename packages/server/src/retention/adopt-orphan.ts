@@ -5,6 +5,7 @@ import type { Caller } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { hashFile } from '../platform/thread-hash.ts';
+import { busy } from '../platform/work/session-lock.ts';
 import {
   addSegment,
   lockRemovals,
@@ -20,7 +21,7 @@ import { type EraseContext, waitForTenant } from './mover/erase-records.ts';
 import { listHeldDays } from './mover/import-queries.ts';
 import { listKeepers } from './mover/queries.ts';
 import { tellDays, toTripleRow } from './mover/receipt.ts';
-import { isOldEnough, refuseLimited } from './objects.ts';
+import { isOldEnough, refuseLimited, withOrphan } from './objects.ts';
 import { lockDayCounters, recountDays, recountSums } from './verify/counter-queries.ts';
 import { eachOrphan } from './verify/find-orphans.ts';
 
@@ -46,7 +47,7 @@ export async function adoptOrphan(
   { object_key: key, dry_run: isDry = false }: AdoptOrphanRequest,
   { actor, request }: Caller,
 ): Promise<AdoptedOrphan> {
-  const { db, audit, spoolDir, lockMillis } = context;
+  const { db, spoolDir, lockMillis } = context;
   refuseLimited(actor);
   const signal = AbortSignal.timeout(timeoutMillis);
   await mkdir(spoolDir, { recursive: true, mode: 0o700 });
@@ -57,30 +58,43 @@ export async function adoptOrphan(
     if (isDry) return tell(found, true);
     await waitForTenant(db, found.tenant, {
       ...{ waitMillis: lockMillis, signal },
-      async work(own) {
-        await context.fence.advance(own);
-        await findOrphan(context, key, own);
-        await db.transaction(async (connection) => {
-          await lockRemovals(connection, found.tenant);
-          await lockDayCounters(connection);
-          await refuseTaken(connection, found);
-          await addSegment(connection, found.tenant, found);
-          const days = found.days.map(({ day }) => day).sort();
-          const [first = '', last = ''] = [days[0], days.at(-1)];
-          await recountDays(connection, found.tenant, { first, last });
-          await recountSums(connection, found.tenant);
-          await audit(connection, {
-            ...{ actor, request, action: 'retention.orphans.adopt' },
-            ...{ target: found.id, tenant: found.tenant },
-            after: { object_key: key, ...tell(found, false).adopted },
-          });
+      async work(whole) {
+        await context.fence.advance(whole);
+        const done = await withOrphan(db, key, {
+          signal: whole,
+          work: (own) => takeBack(context, { found, actor, request }, own),
         });
+        if (done === busy) throw notFound(key);
       },
     });
     return tell(found, false);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** Puts a segment that was proved into the catalogue and the counters. Nobody else removes its object meanwhile. */
+async function takeBack(
+  context: EraseContext,
+  { found, actor, request }: Caller & { found: Proved },
+  signal: AbortSignal,
+): Promise<void> {
+  const { tenant, object_key: key } = found;
+  await findOrphan(context, key, signal);
+  await context.db.transaction(async (connection) => {
+    await lockRemovals(connection, tenant);
+    await lockDayCounters(connection);
+    await refuseTaken(connection, found);
+    await addSegment(connection, tenant, found);
+    const days = found.days.map(({ day }) => day).sort();
+    const [first = '', last = ''] = [days[0], days.at(-1)];
+    await recountDays(connection, tenant, { first, last });
+    await recountSums(connection, tenant);
+    await context.audit(connection, {
+      ...{ actor, request, action: 'retention.orphans.adopt', target: found.id, tenant },
+      after: { object_key: key, ...tell(found, false).adopted },
+    });
+  });
 }
 
 /** Throws 404 `segment_not_found` unless nobody knows the object, and it is old enough that nobody is about to. */
@@ -94,7 +108,11 @@ async function findOrphan(
       if (batch.some((each) => each.key === key && isOldEnough(each, graceSeconds))) return;
     }
   }
-  throw new AppError('segment_not_found', {
+  throw notFound(key);
+}
+
+function notFound(key: string): AppError {
+  return new AppError('segment_not_found', {
     detail: `${key} is no segment that nobody knows and that is older than SVC_COLD_GRACE_SECONDS: svcctl retention orphans ls lists those.`,
   });
 }

@@ -5,12 +5,13 @@ import { AppError } from '../kernel/errors.ts';
 import { formatMicros } from '../kernel/instant.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { ObjectInfo } from '../platform/objects/objects.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { type busy, withSessionLock } from '../platform/work/session-lock.ts';
 import type { OrphanRow, SegmentRow } from './contract.ts';
 import * as queries from './queries.ts';
 import type { RetentionOptions } from './store.ts';
 import type { SegmentState } from './values.ts';
-import { eachOrphan, ourFolders, partsOf } from './verify/find-orphans.ts';
+import { eachOrphan, listUnknown, ourFolders, partsOf } from './verify/find-orphans.ts';
 
 type SegmentsRequest = { tenant?: string; state?: SegmentState; limit?: number; cursor?: string };
 
@@ -69,7 +70,7 @@ export async function listOrphans(
  * `store_fenced`, `store_read_only`, 503 `cold_tier_unavailable`.
  */
 export async function removeOrphans(
-  db: Queryable,
+  db: Database,
   { store: { store, fence }, graceSeconds, audit }: RetentionOptions,
   { actor, request, keys }: { actor: Actor; request: FastifyRequest; keys: readonly string[] },
 ): Promise<{ removed: string[] }> {
@@ -86,11 +87,30 @@ export async function removeOrphans(
   }
   const entry = { actor, request, action: 'retention.orphans.remove', target: null, tenant: null };
   await audit(db, { ...entry, after: { object_keys: doomed } });
+  const removed: string[] = [];
   for (const key of doomed) {
-    await fence.assertOwn(signal);
-    await store.remove(key, signal);
+    await withOrphan(db, key, {
+      signal,
+      async work(own) {
+        // Somebody may have taken it back since it was looked for.
+        if ((await listUnknown(db, [{ key }])).length === 0) return;
+        await fence.assertOwn(own);
+        await store.remove(key, own);
+        removed.push(key);
+      },
+    });
   }
-  return { removed: doomed };
+  return { removed };
+}
+
+/** Removes an object that nobody knows, or takes it back, while nobody else does; `busy` when somebody does. */
+export function withOrphan<T>(
+  db: Database,
+  key: string,
+  options: { signal: AbortSignal; work: (signal: AbortSignal) => Promise<T> },
+): Promise<T | typeof busy> {
+  const lost = 'The lock on the object was lost with its connection. Ask again.';
+  return withSessionLock(db, { name: 'removals', of: key }, { lost, ...options });
 }
 
 /** Whether an object was written longer ago than the grace. */
