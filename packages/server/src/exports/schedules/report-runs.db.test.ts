@@ -7,6 +7,7 @@ import sql from 'sql-template-tag';
 import { afterAll, expect, test, vi } from 'vitest';
 import { startReceiver } from '../../../test/receiver.ts';
 import { useTestService } from '../../../test/service.ts';
+import { schedulesOf } from './testing/schedules-of.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-told-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -15,28 +16,11 @@ const service = useTestService({
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
 });
 
-const make = async (tenant: string, more: object = {}): Promise<string> => {
-  const body = { tenant, to: `${root}/${tenant}`, cron: '0 2 * * *', format: 'ndjson', ...more };
-  const answer = await service.call('POST', '/exports/schedules', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json.id;
-};
-const pathOf = (id: string) => `/exports/schedules/${id}`;
-const store = (tenant: string, ids: readonly string[]) => {
-  const records = ids.map((event_id) => ({
-    ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
-  }));
-  return service.call('POST', '/enrichment/records', { body: { records } });
-};
-const begin = (id: string) => service.call('POST', `${pathOf(id)}/run`);
+const { read, begin, change, ended, store, ...schedules } = schedulesOf(() => service);
+const make = async (tenant: string, more: object = {}): Promise<string> =>
+  (await schedules.make({ tenant, to: `${root}/${tenant}`, ...more })).id;
 const until = <T>(look: () => Promise<T | false>): Promise<T> =>
   vi.waitUntil(look, { timeout: 60_000, interval: 50 });
-/** The last run of a schedule, once it is in this state. */
-const lastRun = (id: string, state: string) =>
-  until(async () => {
-    const { last_run: last } = (await service.call('GET', pathOf(id))).json;
-    return last?.state === state && (state === 'failed' || last.delivered_at !== null) && last;
-  });
 const incidents = (tenant: string) => service.all(`/incidents?tenant=${tenant}&limit=50`);
 const untold = (id: string, is: boolean) =>
   service.db.query(sql`select from exports where schedule_id = ${id} and untold = ${is}`);
@@ -49,7 +33,7 @@ test('a delivered run is reported once, to endpoints that ask for it, with what 
   const id = await make('D', { webhook: true, name: 'nightly' });
   await store('D', ['a', 'b']);
   await begin(id);
-  const run = await lastRun(id, 'completed');
+  const run = await ended(id);
   const [request] = await receiver.waitFor(1);
   const payload = JSON.parse(request?.body ?? '');
   const manifest = await readFile(`${run.delivered_to}/manifest.json`);
@@ -82,11 +66,11 @@ test('a run that failed is reported with its error, and nothing where nobody ask
   await until(async () => {
     await service.db.query(sql`
       update exports set due_at = null, failures = 4 where schedule_id = ${told} and attempts > 0`);
-    return (await service.call('GET', pathOf(told))).json.state === 'failing';
+    return (await read(told)).state === 'failing';
   });
   await begin(silent);
-  await lastRun(silent, 'completed');
-  const { error } = await lastRun(told, 'failed');
+  await ended(silent);
+  const { error } = await ended(told);
   const [incident] = await until(async () => {
     const found = await incidents('F');
     return found.length === 1 && found;
@@ -111,11 +95,11 @@ test('it can be asked for while a run is under way, and taken back', async () =>
     await until(
       async () => (await service.all(`/exports?schedule=${id}&limit=1`))[0]?.attempts > 0,
     );
-    const { json } = await service.call('PATCH', pathOf(id), { body: { webhook } });
+    const { json } = await change(id, { webhook });
     expect(json).toMatchObject({ webhook, state: 'running' });
     await rm(join(root, tenant));
     await service.db.query(sql`update exports set due_at = null where schedule_id = ${id}`);
-    await lastRun(id, 'completed');
+    await ended(id);
   }
   await until(async () => (await incidents('N')).length === 1);
   expect(await untold(off, false)).toHaveLength(1);

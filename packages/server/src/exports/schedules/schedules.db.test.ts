@@ -6,20 +6,15 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
+import { schedulesOf } from './testing/schedules-of.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-schedules-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
 const service = useTestService({ SVC_EXPORT_ROOTS: `${root},http://127.0.0.1:9` });
 
-const nightly = { cron: '0 2 * * *', format: 'ndjson', to: `${root}/{tenant}/{schedule}/{date}` };
-const make = async (body: object) => {
-  const answer = await service.call('POST', '/exports/schedules', {
-    body: { ...nightly, ...body },
-  });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json;
-};
-const read = async (id: string) => (await service.call('GET', `/exports/schedules/${id}`)).json;
+const { read, run, change, ...schedules } = schedulesOf(() => service);
+const to = `${root}/{tenant}/{schedule}/{date}`;
+const make = (body: object) => schedules.make({ to, ...body });
 let stored = 0;
 /** Stores as many records of a tenant, on seven days of two stores, with ids that follow on. */
 async function store(tenant: string, count: number, more: object = {}) {
@@ -35,18 +30,6 @@ async function store(tenant: string, count: number, more: object = {}) {
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
   expect(json.accepted).toBe(count);
   return records.map(({ event_id }) => event_id);
-}
-/** Has a schedule run now, and returns the run once it is delivered. */
-async function run(id: string) {
-  const before = (await read(id)).last_run?.id;
-  await service.call('POST', `/exports/schedules/${id}/run`);
-  return vi.waitUntil(
-    async () => {
-      const { last_run: last } = await read(id);
-      return last?.id !== before && last?.delivered_at !== null && last;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
 }
 /** The event ids in the files of a folder of NDJSON, and its manifest; every file must be as that says. */
 async function open(folder: string) {
@@ -77,7 +60,7 @@ describe('a schedule', () => {
     const { id, ...made } = await make({ tenant: 'T', name: 'nightly' });
     expect(made).toMatchObject({
       ...{ state: 'waiting', delivered_before: null, last_run: null, access_key_id: null },
-      ...{ to: nightly.to, request: { tenant: 'T' }, due_at: expect.stringMatching(/T02:00:00/) },
+      ...{ to, request: { tenant: 'T' }, due_at: expect.stringMatching(/T02:00:00/) },
     });
     const one = await run(id);
     const today = new Date().toISOString().slice(0, 10);
@@ -145,14 +128,13 @@ describe('a schedule', () => {
 
   test('that is paused begins no run by itself, and one run makes up for what it missed', async () => {
     const { id } = await make({ tenant: 'P', cron: '* * * * *' });
-    const change = (body: object) =>
-      service.call('PATCH', `/exports/schedules/${id}`, { body }).then(({ json }) => json);
-    expect(await change({ enabled: false })).toMatchObject({ state: 'paused', due_at: null });
+    const paused = await change(id, { enabled: false });
+    expect(paused.json).toMatchObject({ state: 'paused', due_at: null });
     await store('P', 4);
     expect((await run(id)).rows).toBe(4);
     expect(await read(id)).toMatchObject({ state: 'paused', due_at: null });
     await store('P', 5);
-    const { due_at: due } = await change({ enabled: true, cron: '0 5 * * *' });
+    const { due_at: due } = (await change(id, { enabled: true, cron: '0 5 * * *' })).json;
     expect(due).toMatch(/T05:00:00/);
     // A service that was away over three of its times.
     await service.db.query(
@@ -166,14 +148,10 @@ describe('a schedule', () => {
 
   test('that was deleted is not there any more, and its name is free', async () => {
     const { id } = await make({ tenant: 'D', name: 'same' });
-    const again = { body: { ...nightly, tenant: 'D', name: 'same' } };
-    expect((await service.call('POST', '/exports/schedules', again)).json.code).toBe(
-      'schedule_name_taken',
-    );
+    const again = await schedules.ask({ to, tenant: 'D', name: 'same' });
+    expect(again.json.code).toBe('schedule_name_taken');
     expect((await service.call('DELETE', `/exports/schedules/${id}`)).status).toBe(204);
-    expect((await service.call('GET', `/exports/schedules/${id}`)).json.code).toBe(
-      'schedule_not_found',
-    );
+    expect((await read(id)).code).toBe('schedule_not_found');
     await make({ tenant: 'D', name: 'same' });
     expect(await service.all('/exports/schedules?tenant=D')).toHaveLength(1);
   });
@@ -183,9 +161,7 @@ describe('a schedule is refused', () => {
   const refused = async (body: object) => {
     const count = sql`select count(*) as count from export_schedules`;
     const before = await service.db.query(count);
-    const answer = await service.call('POST', '/exports/schedules', {
-      body: { tenant: 'R', ...nightly, ...body },
-    });
+    const answer = await schedules.ask({ tenant: 'R', to, ...body });
     expect(answer.status, answer.text).toBe(400);
     expect(await service.db.query(count)).toEqual(before);
     const [error] = answer.json.errors ?? [{ path: null, message: answer.json.detail }];

@@ -6,47 +6,26 @@ import sql from 'sql-template-tag';
 import { afterAll, expect, test, vi } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
 import { listDeliveries } from '../jobs/delivery-queries.ts';
+import { schedulesOf } from './testing/schedules-of.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-places-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
 const service = useTestService({ SVC_EXPORT_ROOTS: root });
 
-const make = async (tenant: string, to: string): Promise<string> => {
-  const body = { tenant, to, cron: '0 2 * * *', format: 'ndjson' };
-  const answer = await service.call('POST', '/exports/schedules', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json.id;
-};
-const pathOf = (id: string) => `/exports/schedules/${id}`;
-const read = async (id: string) => (await service.call('GET', pathOf(id))).json;
-const change = (id: string, body: object) => service.call('PATCH', pathOf(id), { body });
-async function store(tenant: string, ids: readonly string[]) {
-  const records = ids.map((event_id) => ({
-    ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
-  }));
-  await service.call('POST', '/enrichment/records', { body: { records } });
-}
-const begin = (id: string) => service.call('POST', `${pathOf(id)}/run`);
-/** Waits until the last run of a schedule is delivered, and returns it. */
-const delivered = (id: string, before?: string) =>
-  vi.waitUntil(
-    async () => {
-      const { last_run: last } = await read(id);
-      return last !== null && last.id !== before && last.delivered_at !== null && last;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
+const { read, begin, change, ended, store, ...schedules } = schedulesOf(() => service);
+const make = async (tenant: string, to: string): Promise<string> =>
+  (await schedules.make({ tenant, to })).id;
 
 test('a schedule delivers at its new place, and what it delivered stays and is known', async () => {
   const id = await make('M', `${root}/old/{tenant}`);
   await store('M', ['a', 'b']);
   await begin(id);
-  const first = await delivered(id);
+  const first = await ended(id);
   const changed = await change(id, { to: `${root}/new/{schedule}` });
   expect(changed.json).toMatchObject({ to: `${root}/new/{schedule}`, last_run: { id: first.id } });
   await store('M', ['c']);
   await begin(id);
-  const second = await delivered(id, first.id);
+  const second = await ended(id, first.id);
   expect(second).toMatchObject({ rows: 1, delivered_to: expect.stringContaining(`${root}/new/`) });
   expect(await readdir(first.delivered_to)).toContain('_SUCCESS');
   expect(await readdir(second.delivered_to)).toContain('_SUCCESS');
@@ -81,11 +60,11 @@ test('a run under way ends where it began, and nothing of it goes to the new pla
   await rm(join(root, 'slow'));
   await mkdir(join(root, 'slow'));
   await service.db.query(sql`update exports set due_at = null, failures = 0 where id = ${run}`);
-  const first = await delivered(id);
+  const first = await ended(id);
   expect(first).toMatchObject({ id: run, rows: 3 });
   expect(first.delivered_to).toMatch(new RegExp(`^${root}/slow/`));
   await begin(id);
-  const second = await delivered(id, run);
+  const second = await ended(id, run);
   expect(second).toMatchObject({ rows: 1, delivered_to: expect.stringMatching(/\/fast\//) });
   expect(await readdir(root)).not.toContain('middle');
 });

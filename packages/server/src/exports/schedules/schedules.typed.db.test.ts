@@ -3,18 +3,17 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
+import { schedulesOf } from './testing/schedules-of.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-typed-runs-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
 const service = useTestService({ SVC_EXPORT_ROOTS: root });
 
-const make = (tenant: string, more: object) => {
-  const body = { tenant, to: `${root}/${tenant}`, cron: '0 2 * * *', format: 'parquet', ...more };
-  return service.call('POST', '/exports/schedules', { body });
-};
-const pathOf = (id: string) => `/exports/schedules/${id}`;
+const { read, run, ask } = schedulesOf(() => service);
+const make = (tenant: string, more: object) =>
+  ask({ tenant, to: `${root}/${tenant}`, format: 'parquet', ...more });
 let stored = 0;
 async function store(tenant: string, enrichments: readonly object[]) {
   const records = enrichments.map((enrichment) => ({
@@ -23,20 +22,6 @@ async function store(tenant: string, enrichments: readonly object[]) {
   }));
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
   expect(json.accepted).toBe(enrichments.length);
-}
-/** Has a schedule run now, and returns the run once it has ended. */
-async function run(id: string) {
-  const read = async () => (await service.call('GET', pathOf(id))).json.last_run;
-  const before = (await read())?.id;
-  await service.call('POST', `${pathOf(id)}/run`);
-  return vi.waitUntil(
-    async () => {
-      const last = await read();
-      const isEnded = last?.state === 'failed' || last?.delivered_at;
-      return last?.id !== before && isEnded && last;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
 }
 const manifestOf = async (folder: string) =>
   JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));
@@ -78,7 +63,7 @@ test('all runs of a typed schedule have its columns, and what does not fit them 
   ]);
   const manifest = await manifestOf(two.delivered_to);
   expect(manifest).toMatchObject({ rows: 3, schema, misfits: { rows: 2, fields: { score: 1 } } });
-  expect((await service.call('GET', pathOf(id))).json.schema).toEqual(schema);
+  expect((await read(id)).schema).toEqual(schema);
   const [listed] = await service.all('/exports/schedules?tenant=T&limit=5');
   expect(listed).toMatchObject({ id, request: { typed: true } });
   expect(listed).not.toHaveProperty('schema');

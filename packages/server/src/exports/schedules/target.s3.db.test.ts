@@ -7,6 +7,7 @@ import { startTestService } from '../../../test/service.ts';
 import { use } from '../../../test/use.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import { usualLimits } from '../../platform/objects/s3-client.ts';
+import { schedulesOf } from './testing/schedules-of.ts';
 
 const world = use(
   async () => {
@@ -26,20 +27,11 @@ const keyOf = () => ({
   access_key_id: process.env['AWS_ACCESS_KEY_ID'] ?? '',
   secret_access_key: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
 });
+const { read, run, ask, begin, change, store } = schedulesOf(() => world.service);
 const make = (tenant: string, more: object = {}) => {
   const to = world.s3.urlOf('out of us/{tenant}/{date}');
-  const body = { tenant, cron: '0 2 * * *', format: 'parquet', to, credentials: keyOf(), ...more };
-  return world.service.call('POST', '/exports/schedules', { body });
+  return ask({ tenant, format: 'parquet', to, credentials: keyOf(), ...more });
 };
-const read = async (id: string) =>
-  (await world.service.call('GET', `/exports/schedules/${id}`)).json;
-const run = (id: string) => world.service.call('POST', `/exports/schedules/${id}/run`);
-async function store(tenant: string, ids: readonly string[]) {
-  const records = ids.map((event_id) => ({
-    ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
-  }));
-  await world.service.call('POST', '/enrichment/records', { body: { records } });
-}
 async function list(): Promise<string[]> {
   const bucket = await createS3Store(world.s3.urlOf('out of us'), usualLimits);
   const keys: string[] = [];
@@ -57,7 +49,6 @@ test('a schedule delivers to a bucket with a key of its own, and nobody reads it
   expect(await list()).toEqual([]);
   s3.clear();
   await run(id);
-  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
   const row = await read(id);
   const today = new Date().toISOString().slice(0, 10);
   const names = (await list()).map((key) => key.split('/').at(-1));
@@ -85,7 +76,7 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   await store('K', ['a']);
   const { id } = (await make('K')).json;
   s3.behave(() => 'deny');
-  await run(id);
+  await begin(id);
   await vi.waitUntil(
     async () => {
       await service.db.query(sql`update exports set due_at = null where tenant = 'K'`);
@@ -96,32 +87,28 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   const { last_run: last } = await read(id);
   expect(last.error).toContain('AccessDenied');
   expect(last.error).not.toContain('SVC_BLOB_URL');
-  const change = () =>
-    service.call('PATCH', `/exports/schedules/${id}`, { body: { credentials: keyOf() } });
+  const renew = () => change(id, { credentials: keyOf() });
   // A key that does not work either changes nothing.
-  expect((await change()).json).toMatchObject({ code: 'export_target_unusable' });
+  expect((await renew()).json).toMatchObject({ code: 'export_target_unusable' });
   s3.behave(() => 'pass');
-  expect((await change()).status).toBe(200);
+  expect((await renew()).status).toBe(200);
   await store('K', ['b']);
   await run(id);
-  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
   expect((await read(id)).last_run.rows).toBe(2);
 });
 
 test('another folder of the same bucket keeps its key, another place does not', async () => {
-  const { service, s3 } = world;
+  const { s3 } = world;
   const { id } = (await make('L')).json;
-  const change = (body: object) => service.call('PATCH', `/exports/schedules/${id}`, { body });
   const to = s3.urlOf('out of us/elsewhere');
-  const moved = await change({ to });
+  const moved = await change(id, { to });
   expect(moved.json, moved.text).toMatchObject({ to, access_key_id: keyOf().access_key_id });
   await store('L', ['a']);
   s3.clear();
   await run(id);
-  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
   expect((await list()).filter((key) => key.startsWith('elsewhere/'))).toHaveLength(3);
   expect(s3.requests[0]?.headers.authorization).toContain(keyOf().access_key_id);
-  const other = await change({ to: to.replace(/s3:\/\/[^/]+/, 's3://another-bucket') });
+  const other = await change(id, { to: to.replace(/s3:\/\/[^/]+/, 's3://another-bucket') });
   expect(other.json.errors).toMatchObject([{ path: '/credentials' }]);
   expect(await read(id)).toMatchObject({ to });
 });
