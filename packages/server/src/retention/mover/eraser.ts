@@ -26,6 +26,7 @@ import {
 import { findMatches, type Matches } from './find-matches.ts';
 import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
+import { createRunning } from './running.ts';
 import { type EraseScope, toScope } from './scope.ts';
 
 export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase' | 'forget'>): void {
@@ -74,8 +75,8 @@ export type Eraser = {
 export function createEraser(options: EraserOptions): Eraser {
   const { clock, lockMillis = 10_000, answerMillis = 20_000 } = options;
   const context: EraseContext = { ...options, lockMillis };
-  const stopping = new AbortController();
-  const running = new Set<Promise<unknown>>();
+  const running = createRunning();
+  const { signal } = running;
 
   async function eraseNow(
     act: EraseAct,
@@ -86,7 +87,6 @@ export function createEraser(options: EraserOptions): Eraser {
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
     });
-    const { signal } = stopping;
     const work = eraseRecords(context, scope, {
       ...{ act, signal, onFound },
       onJournalled: tellJournalled,
@@ -98,10 +98,7 @@ export function createEraser(options: EraserOptions): Eraser {
         // If the caller still waits, the caller is told of the error instead.
         if (isAnswered) tellBrokenOff(context.log, scope.tenant, error, signal.aborted);
       })
-      .finally(() => {
-        ended.abort();
-        running.delete(settled);
-      });
+      .finally(() => ended.abort());
     running.add(settled);
     const asItStands = Promise.all([
       journalled,
@@ -120,7 +117,6 @@ export function createEraser(options: EraserOptions): Eraser {
     scope: EraseScope,
     { requestedAt, hasIncidents }: { requestedAt: string; hasIncidents: boolean },
   ): Promise<EraseReceipt> {
-    const { signal } = stopping;
     const matches = await findMatches(context, scope, signal);
     const effects = await foretell(context, scope, matches);
     const receipt = dryReceipt(scope, matches, { requestedAt, effects });
@@ -131,8 +127,7 @@ export function createEraser(options: EraserOptions): Eraser {
 
   /** Erases records and incidents. */
   async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
-    const eraseIncidents = (whose: EraseScope) =>
-      options.incidents.erase(act, whose, stopping.signal);
+    const eraseIncidents = (whose: EraseScope) => options.incidents.erase(act, whose, signal);
     if (scope.subject === null) {
       // Incidents come last: an error of the records then says truly that nothing went.
       const receipt = await eraseNow(act, scope);
@@ -162,15 +157,11 @@ export function createEraser(options: EraserOptions): Eraser {
       return hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope);
     },
     forget(act, body) {
-      const work = forgetSegment(context, body, { act, signal: stopping.signal });
-      const settled: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(settled));
-      running.add(settled);
+      const work = forgetSegment(context, body, { act, signal });
+      running.add(work);
       return work;
     },
-    async stop() {
-      stopping.abort();
-      await Promise.all(running);
-    },
+    stop: () => running.stop(),
   };
 }
 

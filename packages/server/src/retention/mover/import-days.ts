@@ -20,6 +20,7 @@ import type { ImportRequest } from './import-steps.ts';
 import { journalMove, newSegment } from './journal.ts';
 import { isSmall, type Move, type MoverContext } from './move.ts';
 import { resumeMoves, runMove } from './run-move.ts';
+import { createRunning } from './running.ts';
 
 export type DayImportOptions = MoverContext & {
   readonly maxEnrichmentBytes: number;
@@ -106,10 +107,8 @@ async function receive({ raw }: FastifyRequest, path: string, dir: string): Prom
 export function createDayImporter(options: DayImportOptions): DayImporter {
   const { db, duckdb, maxEnrichmentBytes, lockMillis: waitMillis = 10_000 } = options;
   const gate = createGate(atOnce);
-  const stopping = new AbortController();
-  const running = new Set<Promise<unknown>>();
-
-  const { signal } = stopping;
+  const running = createRunning();
+  const { signal } = running;
 
   async function take(actor: Actor, tenant: string, path: string): Promise<Imported> {
     const upload = await readUpload(duckdb, { tenant, path, maxEnrichmentBytes, signal }).catch(
@@ -143,14 +142,10 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
     },
     take(actor, tenant, path) {
       const work = gate.run(() => take(actor, tenant, path));
-      const settled: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(settled));
-      running.add(settled);
+      running.add(work);
       return work;
     },
-    async stop() {
-      stopping.abort();
-      await Promise.all(running);
-    },
+    stop: () => running.stop(),
   };
 }
 
