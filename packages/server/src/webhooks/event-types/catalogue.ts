@@ -15,7 +15,7 @@ const [freshMillis, surelyMillis] = [10_000, 1000];
 /** A schema that took too long is left alone for this time: each report would cost as much. */
 const restMillis = 60_000;
 
-type Known = { readonly types: ReadonlyMap<string, CatalogueType>; readonly readAtMillis: number };
+type Known = ReadonlyMap<string, CatalogueType>;
 
 /** Compares reports with the catalogue, before and outside the transaction that stores them. */
 export class Catalogue {
@@ -23,7 +23,8 @@ export class Catalogue {
   readonly #options: { clock: Clock; log: Pick<Log, 'warn'>; mode: UnknownTypes };
   readonly #within = createWithin();
   readonly #resting = new Map<string, number>();
-  #known: Known | undefined;
+  /** The types as they are, or are being, read. */
+  #read: { readonly types: Promise<Known>; readonly atMillis: number } | undefined;
 
   constructor(
     db: Queryable,
@@ -51,7 +52,7 @@ export class Catalogue {
         ? invalidInput(fault.path, fault.message)
         : new AppError('request_invalid', { detail, errors });
     }
-    const isDeprecated = this.#known?.types.get(report.type)?.deprecated === true;
+    const isDeprecated = (await this.#typesOf(freshMillis)).get(report.type)?.deprecated === true;
     return [
       ...faults.map(({ path, message }) => `${path.slice(1)}: ${message}`),
       ...(isDeprecated ? [`type: ${report.type} is deprecated`] : []),
@@ -86,12 +87,23 @@ export class Catalogue {
     return (this.#resting.get(type) ?? 0) > this.#options.clock();
   }
 
-  async #typesOf(mostMillis: number): Promise<Known['types']> {
+  /** The types as they were at most so long ago. All that ask at the same time are told by one look. */
+  #typesOf(mostMillis: number): Promise<Known> {
     const now = this.#options.clock();
-    if (this.#known === undefined || now - this.#known.readAtMillis > mostMillis) {
+    if (this.#read !== undefined && now - this.#read.atMillis <= mostMillis)
+      return this.#read.types;
+    const types = this.#list();
+    this.#read = { types, atMillis: now };
+    return types;
+  }
+
+  async #list(): Promise<Known> {
+    try {
       const rows = await listTypes(this.#db, { after: null, limit: mostTypes });
-      this.#known = { types: new Map(rows.map((row) => [row.type, row])), readAtMillis: now };
+      return new Map(rows.map((row) => [row.type, row]));
+    } catch (error) {
+      this.#read = undefined;
+      throw error;
     }
-    return this.#known.types;
   }
 }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { answer, useReceiver } from '../../../test/receiver.ts';
 import { useTestService } from '../../../test/service.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import { useWorld } from '../drainer/testing/world.ts';
+import { Catalogue } from './catalogue.ts';
 
 const refusing = useWorld({ SVC_EVENT_TYPES: 'refuse' });
 const warning = useTestService({ SVC_EVENT_TYPES: 'warn' });
@@ -103,6 +105,27 @@ test('a report that does not fit is accepted, warned of or refused, as the setti
     expect(fitting.status).toBe(202);
     expect(fitting.json.warnings).toBeUndefined();
   }
+});
+
+test('reports that come together look into the catalogue once, and again where that failed', async () => {
+  await set(warning, 'come.together', {});
+  let looks = 0;
+  const db: Queryable = {
+    query: (statement) => {
+      looks += 1;
+      return looks === 1 ? Promise.reject(new Error('gone')) : warning.db.query(statement);
+    },
+  };
+  const log = { warn: () => {} };
+  const catalogue = new Catalogue(db, { clock: () => 0, log, mode: 'warn' });
+  const reportAll = () =>
+    Promise.allSettled(
+      Array.from({ length: 100 }, () => catalogue.look({ type: 'come.together', data: {} })),
+    );
+  expect(new Set((await reportAll()).map(({ status }) => status))).toEqual(new Set(['rejected']));
+  const told = await reportAll();
+  expect(told).toEqual(Array(100).fill({ status: 'fulfilled', value: [] }));
+  expect(looks).toBe(2);
 });
 
 test('a type is known as soon as it is there, and a deprecated one is only warned of', async () => {
