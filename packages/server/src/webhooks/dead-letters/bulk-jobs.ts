@@ -4,14 +4,14 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { bulkJobChangeSchema, bulkRequestSchema, JobRow } from '../contract.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { bulkRequestSchema, JobRow } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import type { PacedKind } from '../paced-jobs.ts';
 import { findReach } from '../reach.ts';
 import { type BulkAction, deadLetterStatuses } from '../values.ts';
 import * as queries from './job-queries.ts';
 import { findHeld } from './purge-rows.ts';
-import type { Act } from './retry.ts';
 
 /** A bulk job that a caller asks for. A filter that is missing means any. */
 export type BulkRequest = Static<typeof bulkRequestSchema>;
@@ -50,26 +50,26 @@ export async function previewBulk(
 
 const idPrefixes = { retry: 'rty', purge: 'prg' } as const;
 
-/** Makes a bulk job, which a job runner carries out. Call it in a transaction. Throws 400 `request_invalid`. */
+/**
+ * Makes a bulk job, which a job runner carries out. Call it in a transaction that also puts it on record. Throws 400
+ * `request_invalid`.
+ */
 export async function createBulkJob(
   db: Queryable,
-  act: Act,
+  actor: Actor,
   action: BulkAction,
   { request, options }: { request: BulkRequest; options: BulkOptions },
-): Promise<JobRow | undefined> {
+): Promise<JobRow> {
   const range = toRange(request, options.clock());
-  const { count, skipped } = await previewBulk(db, act.actor, action, { request, options });
+  const { count, skipped } = await previewBulk(db, actor, action, { request, options });
   const { status = null, tenant = null, endpoint_id = null } = request;
   const { failure_class = null, event_type = null, rate = null } = request;
-  const job = await queries.insertBulkJob(db, {
+  return queries.insertBulkJob(db, {
     ...{ id: newId(idPrefixes[action]), action, status, tenant, endpoint_id, failure_class },
     ...{ event_type, rate, maxAttempts: options.maxAttempts },
     ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
-    ...{ reach: act.actor.tenants, createdBy: act.actor.name },
+    ...{ reach: actor.tenants, createdBy: actor.name },
   });
-  const target = job?.id ?? null;
-  await act.note(db, { action: `${action}_job.create`, target, tenant, after: job });
-  return job;
 }
 
 /** The bulk jobs that a route is about. `retry`: those that were there before there were others. */
@@ -104,56 +104,13 @@ export async function getBulkJob(db: Queryable, actor: Actor, of: Of, id: string
   });
 }
 
-/**
- * Pauses or resumes a bulk job, or changes its rate. Throws 404 as `getBulkJob`, 409 `retry_job_finished` of retries,
- * else `job_finished`.
- */
-export async function changeBulkJob(
-  db: Database,
-  act: Act,
-  { of, id }: { of: Of; id: string },
-  change: Static<typeof bulkJobChangeSchema>,
-): Promise<JobRow> {
-  const after = await changeAndNote(db, act, { of, id }, { verb: 'change', change });
-  if (after !== undefined) return after;
-  const { state } = await getBulkJob(db, act.actor, of, id);
-  throw new AppError(of === 'retry' ? 'retry_job_finished' : 'job_finished', {
-    detail: `The job is ${state}: it cannot be changed. Ask for a new one.`,
-  });
-}
-
-/** Cancels a bulk job. What it has done stays so. A job that has ended stays as it is. Throws 404 as `getBulkJob`. */
-export async function cancelBulkJob(
-  db: Database,
-  act: Act,
-  job: { of: Of; id: string },
-): Promise<void> {
-  const change = { state: 'cancelled' } as const;
-  await changeAndNote(db, act, job, { verb: 'cancel', change });
-}
-
-/**
- * Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. Throws 404 as
- * `getBulkJob`.
- */
-async function changeAndNote(
-  db: Database,
-  act: Act,
-  { of, id }: { of: Of; id: string },
-  { verb, change }: { verb: string; change: Parameters<typeof queries.changeJob>[2] },
-): Promise<JobRow | undefined> {
-  const before = await getBulkJob(db, act.actor, of, id);
-  const { tenant } = before;
-  const told = ({ state, rate }: JobRow) => ({ state, rate });
-  return db.transaction(async (connection) => {
-    const after = await queries.changeJob(connection, id, change);
-    if (after === undefined) return undefined;
-    const states = { before: told(before), after: told(after) };
-    const action = `${before.action}_job.${verb}`;
-    await act.note(connection, { action, target: id, tenant, ...states });
-    return after;
-  });
-}
+/** How the bulk jobs that a route is about are changed. */
+export const bulkKind = (of: Of): PacedKind<JobRow> => ({
+  table: queries.bulkTable,
+  find: (db, actor, id) => getBulkJob(db, actor, of, id),
+  noun: ({ action }) => `${action}_job`,
+  finished: { code: of === 'retry' ? 'retry_job_finished' : 'job_finished', name: 'job' },
+});
 
 /** The range of time in its canonical text. Both ends belong to it; null means open. Throws 400 `request_invalid`. */
 function toRange(

@@ -1,4 +1,4 @@
-import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import {
   findJobRow,
   type JobSource,
@@ -9,7 +9,8 @@ import {
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
-import type { BulkAction, DeadLetterStatus, FailureClass, RetryState } from '../values.ts';
+import type { PacedTable } from '../paced-queries.ts';
+import type { BulkAction, DeadLetterStatus, FailureClass } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */
@@ -50,7 +51,7 @@ const farAhead = sql`(clock_timestamp() + interval '20 days')`;
 /** When the job `j` may go on. */
 const dueAt = sql`coalesce(j.due_at, (j.position ->> 'ready_at')::timestamptz)`;
 
-export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<JobRow | undefined> {
+export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<JobRow> {
   // The previous release knows no purge, and would re-arm events of all types.
   const isNew = sql`(${job.action === 'purge' || job.event_type !== null})::boolean`;
   const rows = await db.query<JobRow>(sql`
@@ -62,6 +63,7 @@ export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<Job
       json_build_object('max_attempts', ${job.maxAttempts}::int, 'ready_at', case when ${isNew} then ${farAhead} end),
       ${job.createdBy}, clock_timestamp())
     returning ${columns}`);
+  if (rows[0] === undefined) throw new Error('the job just made was not answered');
   return rows[0];
 }
 
@@ -143,24 +145,8 @@ export async function hasOldAbandoned(db: Queryable, until: string): Promise<boo
   return rows.length > 0;
 }
 
-/**
- * Changes a job that has not ended; undefined when it has. The statement waits for a batch that is under way, because
- * the batch has the job locked.
- */
-export async function changeJob(
-  db: Queryable,
-  id: string,
-  change: { state?: RetryState; rate?: number | null },
-): Promise<JobRow | undefined> {
-  const sets = [sql`updated_at = now()`];
-  if (change.state !== undefined) sets.push(sql`state = ${change.state}`);
-  if (change.rate !== undefined) sets.push(sql`rate = ${change.rate}`);
-  if (change.state === 'cancelled') sets.push(sql`finished_at = now()`);
-  const rows = await db.query<JobRow>(sql`
-    update dead_letter_jobs j set ${join(sets)} where j.id = ${id} and j.state in ('running', 'paused')
-    returning ${columns}`);
-  return rows[0];
-}
+/** Where bulk jobs are changed. */
+export const bulkTable: PacedTable = { name: 'dead_letter_jobs', columns, dueAt, ended: [] };
 
 /** How far a job has got: the status that it works on, and the last row of that status it looked at. */
 type JobProgress = {
@@ -207,16 +193,6 @@ export async function findClosedSince(
     select e.id from dead_letter_jobs j, webhook_endpoints e
     where j.id = ${id} and e.id = any(${endpointIds}::text[]) and ${isClosedSince}`);
   return new Set(rows.map((row) => row.id));
-}
-
-/** Milliseconds until the first of the jobs with a rate may go on; null when no job has to wait. */
-export async function findWaitMillis(db: Queryable): Promise<number | null> {
-  const rows = await db.query<{ millis: number | null }>(sql`
-    select ceil(extract(epoch from min(${dueAt}) - clock_timestamp()) * 1000)::int
-      as millis
-    from dead_letter_jobs j
-    where j.state = 'running' and ${dueAt} > clock_timestamp()`);
-  return rows[0]?.millis ?? null;
 }
 
 /** What a batch of a job has done. */

@@ -2,8 +2,9 @@ import { formatCount } from '../../kernel/values.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { type ListedKind, ofTenants } from '../../platform/jobs/listed.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { cancelJob } from '../paced-jobs.ts';
 import type { BulkAction, RowOutcome } from '../values.ts';
-import { cancelBulkJob } from './bulk-jobs.ts';
+import { bulkKind } from './bulk-jobs.ts';
 import { listedBulk } from './job-queries.ts';
 import { outcomeParts } from './view.ts';
 
@@ -36,15 +37,7 @@ export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): 
       const left = told.skipped === 0 ? '' : `; ${formatCount(told.skipped)} were left alone`;
       return `${verbs[action]} the ${what} ${where}${why}${events}${left}.${becameText(action, told)}`;
     },
-    cancel: ({ id, actor, request }) =>
-      cancelBulkJob(
-        db,
-        {
-          actor,
-          note: (connection, entry) => audit(connection, { actor, request, ...entry }),
-        },
-        { of: action, id },
-      ),
+    cancel: ({ id, ...caller }) => cancelJob(db, { ...caller, audit }, bulkKind(action), id),
   };
 }
 

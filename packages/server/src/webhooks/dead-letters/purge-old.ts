@@ -27,12 +27,9 @@ export async function purgeOld(
   const { name } = serviceActor;
   if (days === 0 || (await hasPurgedToday(db, name))) return;
   if ((await countOld(db, null, { days, options })) === 0) return;
-  const act = {
-    actor: serviceActor,
-    note: (connection: Queryable, entry: { action: string; target: string | null }) =>
-      audit(connection, name, { after: undefined, ...entry }),
-  };
-  await createBulkJob(db, act, 'purge', { request: requestOf(days, options), options });
+  const asked = { request: requestOf(days, options), options };
+  const job = await createBulkJob(db, serviceActor, 'purge', asked);
+  await audit(db, name, { action: 'purge_job.create', target: job.id, after: job });
 }
 
 async function countOld(

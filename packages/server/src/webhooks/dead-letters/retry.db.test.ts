@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { testActor } from '../../../test/actor.ts';
 import { useTestService } from '../../../test/service.ts';
-import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
+import type { Act } from '../../platform/audit.ts';
+import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import {
   clearQueue,
   countStatuses,
@@ -12,6 +12,7 @@ import {
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
+  silentAct,
   untilLocked,
 } from './testing/seed.ts';
 
@@ -37,12 +38,7 @@ const purge = (id: string, token?: string | null) =>
 function recordedAct() {
   const noted: { action: string; target: string | null; before?: unknown }[] = [];
   const woken: string[] = [];
-  const act: Act = {
-    actor: testActor,
-    async note(_db, entry) {
-      noted.push(entry);
-    },
-  };
+  const act: Act = { ...silentAct, audit: async (_db, entry) => void noted.push(entry) };
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   return { noted, woken, act, wakeUp, maxAttempts: 8 };
 }
@@ -150,11 +146,11 @@ test('racing retries leave one audit entry and wake its endpoint once', async ()
 test('a retry whose record cannot be written does not happen', async () => {
   const id = await seedDelivery(service.db, await seedEndpoint(service.db));
   const { act, ...options } = recordedAct();
-  const note = async () => {
+  const audit = async () => {
     throw new Error('no record');
   };
   await expect(
-    retryDeadLetter(service.db, id, { ...options, act: { ...act, note } }),
+    retryDeadLetter(service.db, id, { ...options, act: { ...act, audit } }),
   ).rejects.toThrow('no record');
   expect((await readDelivery(service.db, id)).status).toBe('abandoned');
   expect(options.woken).toEqual([]);

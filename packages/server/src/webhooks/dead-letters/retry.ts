@@ -1,6 +1,6 @@
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { AuditEntry } from '../../platform/audit.ts';
+import { type Act, noteAct } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow } from '../contract.ts';
 import { laneOfDelivery } from '../lanes.ts';
@@ -28,7 +28,7 @@ export async function retryDeadLetter(
     const isArmed = await db.transaction(async (connection) => {
       const row = { lane, id, version: was.version, budget };
       if (!(await queries.rearm(connection, row))) return false;
-      await act.note(connection, {
+      await noteAct(connection, act, {
         action: 'delivery.retry',
         target: id,
         tenant: was.tenant,
@@ -94,7 +94,7 @@ export async function purgeDeadLetter(db: Database, id: string, act: Act): Promi
     if (was === undefined && state.status !== 'discarded') return false;
     await eraseOf(connection, [row]);
     if (was === undefined) return true;
-    await act.note(connection, {
+    await noteAct(connection, act, {
       action: 'delivery.purge',
       target: id,
       tenant: state.tenant,
@@ -114,13 +114,6 @@ async function findPurgeable(...of: Parameters<typeof findState>): Promise<queri
     detail: 'The delivery is delivered: there is nothing left to discard.',
   });
 }
-
-/** Who acts, and how the act is put on record. */
-export type Act = {
-  readonly actor: Actor;
-  /** Writes an audit entry. Must be called in the transaction that makes the change. */
-  note(db: Queryable, entry: Omit<AuditEntry, 'actor' | 'request'>): Promise<void>;
-};
 
 /** The lane in a delivery's id. Throws 404 `delivery_not_found` when the text has not the form of such an id. */
 export function laneOrNotFound(id: string): number {

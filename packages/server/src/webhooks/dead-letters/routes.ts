@@ -1,27 +1,25 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import type { FastifyReply } from 'fastify';
+import { mayTouchTenant } from '../../kernel/actor.ts';
+import { type Act, type Caller, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import { cancelJob, changeJob } from '../paced-jobs.ts';
 import type { BulkAction } from '../values.ts';
 import {
   type BulkRequest,
-  cancelBulkJob,
-  changeBulkJob,
+  bulkKind,
   createBulkJob,
   getBulkJob,
   listBulkJobs,
   previewBulk,
 } from './bulk-jobs.ts';
 import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
-import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
+import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 
 export function addDeadLetterRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
-  const act = ({ actor, request }: { actor: Actor; request: FastifyRequest }): Act => ({
-    actor,
-    note: (connection, entry) => options.audit(connection, { actor, request, ...entry }),
-  });
+  const act = ({ actor, request }: Caller): Act => ({ actor, request, audit: options.audit });
   http.route(webhooksContract.listDeliveries, ({ query, actor }) =>
     listDeliveries(db, options.cursorKey(), actor, query),
   );
@@ -44,14 +42,17 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
   });
   const doAll = async (
     action: BulkAction,
-    call: { body?: BulkRequest; actor: Actor; request: FastifyRequest; reply: FastifyReply },
+    call: Caller & { body?: BulkRequest; reply: FastifyReply },
   ) => {
     const asked = { request: call.body ?? {}, options };
     // There are two answers: unless another is set, the status is the contract's for a preview.
     if (asked.request.dry_run === true) return previewBulk(db, call.actor, action, asked);
-    const job = await db.transaction((connection) =>
-      createBulkJob(connection, act(call), action, asked),
-    );
+    const job = await db.transaction(async (connection) => {
+      const made = await createBulkJob(connection, call.actor, action, asked);
+      const entry = { action: `${action}_job.create`, target: made.id, tenant: made.tenant };
+      await noteAct(connection, act(call), { ...entry, after: made });
+      return made;
+    });
     options.jobs.poke();
     call.reply.status(202);
     return job;
@@ -85,7 +86,8 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     [change, 'any'],
   ] as const) {
     http.route(route, async (call) => {
-      const job = await changeBulkJob(db, act(call), { of, id: call.params.id }, call.body);
+      const { params, body: change } = call;
+      const job = await changeJob(db, act(call), bulkKind(of), { id: params.id, change });
       options.jobs.poke();
       return job;
     });
@@ -96,7 +98,7 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
   ] as const;
   for (const [route, of] of cancels) {
     http.route(route, async (call) => {
-      await cancelBulkJob(db, act(call), { of, id: call.params.id });
+      await cancelJob(db, act(call), bulkKind(of), call.params.id);
       return call.reply.send();
     });
   }

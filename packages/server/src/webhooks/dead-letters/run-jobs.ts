@@ -2,21 +2,22 @@ import type { AuditLocally } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import { type Repeated, repeatShares, type ShareDone } from '../../platform/work/repeat.ts';
+import type { Repeated, ShareDone } from '../../platform/work/repeat.ts';
+import { doPacedShare, shareRows, startPaced } from '../paced-jobs.ts';
 import { findTenantOfEndpoint } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import * as queries from './job-queries.ts';
 import { type IsOnHold, purgeRows } from './purge-rows.ts';
 import { discardOfEndpoint, discardThenEnable, hasLiveRows, tryLockEndpoint } from './queries.ts';
 import { rearmRows } from './rearm-rows.ts';
-import { batchRows, walkRows } from './walk-rows.ts';
+import { walkRows } from './walk-rows.ts';
 
 type Batch = queries.Batch;
 type OpenJob = queries.OpenJob;
 
 /** A kind of bulk job: what a batch of it does, in the transaction that also stores how far the job is. */
 type BulkKind = {
-  doBatch(db: Queryable, job: OpenJob): Promise<Batch>;
+  readonly doBatch: (db: Queryable, job: OpenJob) => Promise<Batch>;
   /** The audit entry of its end. When the job was asked for, nobody could know how many deliveries it would be. */
   readonly endAction?: string;
 };
@@ -37,48 +38,27 @@ function kindOf(action: OpenJob['action'], isOnHold: IsOnHold): BulkKind {
 
 type Parts = { wakeUp: WakeUp; audit: AuditLocally; isOnHold: IsOnHold };
 
-/** How often jobs are looked for without a poke, since a process that was killed leaves its jobs behind. */
-const lookMillis = 2000;
-
-/**
- * Works on the bulk jobs. Every process of the role api does so, but each job is worked on by one process at a time.
- * Poke it when this process has made or changed a job. A stop waits for the batch that is under way.
- */
+/** Works on the bulk jobs until it is stopped: see `startPaced`. */
 export function startBulkJobs(
   db: Database,
   { log, pace, ...parts }: Parts & { log: Log; pace: Pace },
 ): Repeated {
-  return repeatShares(() => runBatch(db, parts), {
-    pace,
-    everyMillis: lookMillis,
-    onError: (err) => log.warn({ err }, 'a batch of a bulk job failed and is tried again'),
-  });
+  return startPaced(() => runBatch(db, parts), { title: 'batch of a bulk job', log, pace });
 }
 
-/**
- * Does one batch of one job. The rows and the progress of the job commit together, so a process that dies at any point
- * loses nothing and does nothing twice. `waitMillis` says how long to wait when nothing can be done now; null means
- * that no job is known to become ready.
- */
-export async function runBatch(
-  db: Database,
-  { wakeUp, audit, isOnHold }: Parts,
-): Promise<ShareDone> {
-  const batch = await db.transaction(async (connection) => {
+/** Does one batch of one job: see `doPacedShare`. */
+export function runBatch(db: Database, { wakeUp, audit, isOnHold }: Parts): Promise<ShareDone> {
+  return doPacedShare(db, { table: queries.bulkTable, wakeUp }, async (connection) => {
     const job = await queries.lockReadyJob(connection);
     if (job === undefined) return null;
-    const kind = kindOf(job.action, isOnHold);
-    const { endAction } = kind;
-    const done = await kind.doBatch(connection, job);
+    const { doBatch, endAction } = kindOf(job.action, isOnHold);
+    const done = await doBatch(connection, job);
     await queries.advanceJob(connection, job.id, done);
     if (done.isLast && endAction !== undefined) {
       await auditEnd(connection, audit, { job, done, action: endAction });
     }
-    return done;
+    return done.endpointIds;
   });
-  if (batch === null) return { hasWorked: false, waitMillis: await queries.findWaitMillis(db) };
-  if (batch.endpointIds.length > 0) wakeUp.wake(batch.endpointIds);
-  return { hasWorked: true, waitMillis: null };
 }
 
 /** Writes how many deliveries a job has discarded in the end. */
@@ -110,7 +90,7 @@ async function discardBacklogRows(db: Queryable, job: OpenJob): Promise<Batch> {
     return { progress: {}, done: 0, skipped: 0, isLast: locked !== undefined, endpointIds: [] };
   }
   const { discarded, isEnabled } = await discardThenEnable(db, endpointId, {
-    limit: batchRows,
+    limit: shareRows,
     until: job.failed_until,
   });
   const endpointIds = isEnabled ? [endpointId] : [];
@@ -120,7 +100,7 @@ async function discardBacklogRows(db: Queryable, job: OpenJob): Promise<Batch> {
 /** Does a batch of a job that discards what a deleted endpoint leaves behind. */
 async function discardRows(db: Queryable, job: OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
-  const done = await discardOfEndpoint(db, endpointId, batchRows);
+  const done = await discardOfEndpoint(db, endpointId, shareRows);
   // None was found, yet some may exist: their status can change while the statement waits for their locks.
   const isLast = done === 0 && !(await hasLiveRows(db, endpointId));
   return { progress: job.position ?? {}, done, skipped: 0, isLast, endpointIds: [] };

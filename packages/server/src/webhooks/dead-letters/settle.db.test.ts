@@ -15,6 +15,7 @@ import {
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
+  silentAct,
 } from './testing/seed.ts';
 
 const db = useTestDatabase();
@@ -62,8 +63,7 @@ test('each row of a retry is counted as what it is now, and the list finds the r
   await db.query(
     sql`update webhook_endpoints set enabled = false, disabled_at = now() where id = ${off.id}`,
   );
-  const act = { actor: testActor, note: async () => {} };
-  await retryDeadLetter(db, again, { act, wakeUp: asleep, maxAttempts: 8 });
+  await retryDeadLetter(db, again, { act: silentAct, wakeUp: asleep, maxAttempts: 8 });
 
   const { counts, isSettled } = await look('rty_1');
   expect(counts).toEqual({

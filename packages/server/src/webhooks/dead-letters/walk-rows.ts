@@ -1,4 +1,5 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { shareOf } from '../paced-jobs.ts';
 import { findReach } from '../reach.ts';
 import { deadLetterStatuses } from '../values.ts';
 import type { Batch, OpenJob } from './job-queries.ts';
@@ -20,12 +21,8 @@ export type RowWork = {
   readonly wakes: boolean;
 };
 
-/** The most rows that one batch changes. 500 rows kept their counters locked for 50 ms on two busy cores. */
-export const batchRows = 250;
 /** The most rows that one batch looks at for a failure class or a type of events. */
 const scanRows = 4000;
-/** A job with a rate does this many batches a second, or batches of one row if the rate is lower. */
-const stepsPerSecond = 4;
 
 /**
  * Does a batch of a job. It goes through the rows by status and last failure, and remembers the last row it looked at,
@@ -38,7 +35,7 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
   if (status === undefined || reach === null) {
     return { progress: kept, done: 0, skipped: 0, isLast: true, endpointIds: [] };
   }
-  const limit = job.rate === null ? batchRows : paced(job.rate);
+  const limit = shareOf(job.rate);
   const { failure_class: failure, event_type: type } = job;
   const lookLimit = failure === null && type === null ? limit : scanRows;
   const range = { failedFrom: job.failed_from, failedUntil: job.failed_until };
@@ -80,8 +77,4 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
 function isOfType(type: string, meant: string | null): boolean {
   if (meant === null) return true;
   return meant.endsWith('.') ? type.startsWith(meant) : type === meant;
-}
-
-function paced(rate: number): number {
-  return Math.min(batchRows, Math.max(1, Math.floor(rate / stepsPerSecond)));
 }

@@ -1,9 +1,10 @@
 import type { Audit } from '../../platform/audit.ts';
 import type { ListedKind } from '../../platform/jobs/listed.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { cancelJob } from '../paced-jobs.ts';
 import type { ReplaySelection } from '../values.ts';
 import { listedReplays } from './queries.ts';
-import { cancelReplay } from './replays.ts';
+import { replayKind } from './replays.ts';
 
 const whatOf: Readonly<Record<ReplaySelection, string>> = {
   missed: 'what it missed',
@@ -33,15 +34,7 @@ export function listReplaysAsJobs(
           : incident_id;
       return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.`;
     },
-    cancel: ({ id, actor, request }) =>
-      cancelReplay(
-        db,
-        {
-          actor,
-          note: (connection, entry) => audit(connection, { actor, request, ...entry }),
-        },
-        id,
-      ),
+    cancel: ({ id, ...caller }) => cancelJob(db, { ...caller, audit }, replayKind, id),
   };
 }
 

@@ -1,4 +1,4 @@
-import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
 import { isOfTenants } from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -7,8 +7,9 @@ import type { ReplayRow } from '../contract.ts';
 import { armed, countOut } from '../dead-letters/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
+import type { PacedTable } from '../paced-queries.ts';
 import { isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
-import type { ReplaySelection, RetryState } from '../values.ts';
+import type { ReplaySelection } from '../values.ts';
 
 /** The tenants that whoever asks may touch; null means all. */
 type Reach = readonly string[] | null;
@@ -338,20 +339,11 @@ export const listedReplays: ListedTable = {
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
 };
 
-/** Changes a replay that has not ended; false when it has. It waits for a share that is under way. */
-export async function changeReplay(
-  db: Queryable,
-  id: string,
-  change: { state?: RetryState; rate?: number | null },
-): Promise<boolean> {
-  const sets = [sql`updated_at = now()`, sql`ready_at = null`, sql`error = null`];
-  if (change.state !== undefined) sets.push(sql`state = ${change.state}`);
-  if (change.rate !== undefined) sets.push(sql`rate = ${change.rate}`);
-  if (change.state === 'cancelled') sets.push(sql`finished_at = now()`);
-  const rows = await db.query(sql`
-    update replays set ${join(sets)} where id = ${id} and state in ('running', 'paused') returning id`);
-  return rows.length === 1;
-}
+/** Where replays are changed. */
+export const replayTable: PacedTable = {
+  ...{ name: 'replays', columns, dueAt: raw('j.ready_at') },
+  ended: [raw('ready_at = null'), raw('error = null')],
+};
 
 /** A replay as the work on it knows it. */
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
@@ -381,14 +373,6 @@ export async function lockReadyReplay(
     where j.state = 'running' and coalesce(j.ready_at <= clock_timestamp(), true)
     order by j.updated_at, j.id limit 1 for update of j skip locked`);
   return rows[0];
-}
-
-/** Milliseconds until the first replay may go on that waits; null when none does. */
-export async function findReplayWait(db: Queryable): Promise<number | null> {
-  const rows = await db.query<{ millis: number | null }>(sql`
-    select ceil(extract(epoch from min(ready_at) - clock_timestamp()) * 1000)::int as millis
-    from replays where state = 'running' and ready_at > clock_timestamp()`);
-  return rows[0]?.millis ?? null;
 }
 
 /** What a share of a replay has done. */

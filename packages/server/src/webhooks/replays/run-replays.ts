@@ -1,9 +1,10 @@
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import { type Repeated, repeatShares, type ShareDone } from '../../platform/work/repeat.ts';
+import type { Repeated, ShareDone } from '../../platform/work/repeat.ts';
 import { timeText } from '../lanes.ts';
 import { lockKeys, passOnLocked } from '../order/queries.ts';
+import { doPacedShare, shareOf, startPaced } from '../paced-jobs.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { statesOf } from './ask-replay.ts';
 import * as queries from './queries.ts';
@@ -20,53 +21,31 @@ type Options = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** How often replays are looked for without a poke, since a process that was killed leaves its own behind. */
-const lookMillis = 2000;
-
-/**
- * Works on replays. Every process of the role api does so, but each replay is worked on by one process at a time. None
- * holds a connection between two shares, because a replay may take days by its rate. Poke it when this process has made
- * or changed one.
- */
+/** Works on replays until it is stopped: see `startPaced`. One may take days by its rate. */
 export function startReplays(
   db: Database,
   { pace, ...given }: Omit<Options, 'filter'> & { pace: Pace },
 ): Repeated {
   const { log } = given;
   const options = { ...given, filter: new ReplayFilter(log) };
-  return repeatShares(() => runShare(db, options), {
-    pace,
-    everyMillis: lookMillis,
-    onError: (err) => log.warn({ err }, 'a share of a replay failed and is tried again'),
-  });
+  return startPaced(() => runShare(db, options), { title: 'share of a replay', log, pace });
 }
 
-/** The most deliveries of one share. */
-const shareRows = 250;
-/** A replay with a rate does this many shares a second, or shares of one delivery if the rate is lower. */
-const sharesPerSecond = 4;
 /** How soon it looks again after its deliveries or an incident kept it from going on. */
 const waits = { full: 0.1, disabled: 2, locked: 0.1, unsettled: 0.5 };
 
-/**
- * Does one share of one replay. Its deliveries and its place commit together, so a process that dies at any point loses
- * nothing and makes nothing twice. `waitMillis` says how long to wait when nothing can be done now; null means that no
- * replay is known to become ready.
- */
-export async function runShare(
+/** Does one share of one replay: see `doPacedShare`. */
+export function runShare(
   db: Database,
   { wakeUp, settleMillis, ...options }: Options,
 ): Promise<ShareDone> {
-  const worked = await db.transaction(async (connection) => {
+  return doPacedShare(db, { table: queries.replayTable, wakeUp }, async (connection) => {
     const job = await queries.lockReadyReplay(connection, settleMillis / 1000);
     if (job === undefined) return null;
     const share = await doShare(connection, job, options);
     await queries.advanceReplay(connection, job.id, share);
-    return { job, share };
+    return share.done > 0 ? [job.endpointId] : [];
   });
-  if (worked === null) return { hasWorked: false, waitMillis: await queries.findReplayWait(db) };
-  if (worked.share.done > 0) wakeUp.wake([worked.job.endpointId]);
-  return { hasWorked: true, waitMillis: null };
 }
 
 const nothing: queries.ReplayShare = {
@@ -83,7 +62,7 @@ async function doShare(
   if (room <= 0) {
     return { ...nothing, waitSeconds: job.isEndpointDisabled ? waits.disabled : waits.full };
   }
-  const limit = Math.min(room, job.rate === null ? shareRows : paced(job.rate));
+  const limit = Math.min(room, shareOf(job.rate));
   const walk = { after: job.place, days };
   const { rows, end, filter: text } = await queries.lookAt(db, job, walk);
   const selected = rows.filter(({ state }) => statesOf[job.selection].includes(state));
@@ -135,8 +114,4 @@ async function queueAll(
   if (keys.length > 0) await passOnLocked(db, keys);
   // Last, because it changes the counters of dead letters.
   return made + (dead.length === 0 ? 0 : await queries.rearmInOrder(db, job, dead));
-}
-
-function paced(rate: number): number {
-  return Math.min(shareRows, Math.max(1, Math.floor(rate / sharesPerSecond)));
 }

@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
+import { testActor } from '../../../../test/actor.ts';
 import { newId, randomText } from '../../../kernel/ids.ts';
+import type { Act } from '../../../platform/audit.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { laneOf, timeText } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
@@ -143,6 +145,12 @@ export async function untilLocked(db: Queryable, count: number): Promise<void> {
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
   await expect.poll(waiting, { timeout: 120_000 }).toHaveLength(count);
 }
+
+/** Whoever acts, and what puts nothing on record. */
+export const silentAct: Act = {
+  ...{ actor: testActor, request: {} as Act['request'] },
+  audit: async () => {},
+};
 
 /** A bulk retry of all that is dead, unless `more` says otherwise. */
 export function makeBulkJob(db: Queryable, id: string, more: Partial<NewBulkJob> = {}) {

@@ -1,0 +1,114 @@
+import type { Actor } from '../kernel/actor.ts';
+import { AppError, type ErrorCode } from '../kernel/errors.ts';
+import { type Act, noteAct } from '../platform/audit.ts';
+import type { Log } from '../platform/log.ts';
+import type { Connection, Database, Queryable } from '../platform/postgres/database.ts';
+import type { Pace } from '../platform/work/pace.ts';
+import { type Repeated, repeatShares, type ShareDone } from '../platform/work/repeat.ts';
+import type { JobRow } from './contract.ts';
+import { changePaced, findPacedWait, type PacedChange, type PacedTable } from './paced-queries.ts';
+import type { WakeUp } from './wake-up.ts';
+
+/** The most rows that one share changes. 500 rows kept their counters locked for 50 ms on two busy cores. */
+export const shareRows = 250;
+/** A job with a rate does this many shares a second, or shares of one row if the rate is lower. */
+const sharesPerSecond = 4;
+
+/** How many rows one share of a job changes at most; null: it has no rate. */
+export function shareOf(rate: number | null): number {
+  if (rate === null) return shareRows;
+  return Math.min(shareRows, Math.max(1, Math.floor(rate / sharesPerSecond)));
+}
+
+/** How often jobs are looked for without a poke, since a process that was killed leaves its own behind. */
+const lookMillis = 2000;
+
+/**
+ * Does shares of jobs until it is stopped. Every process of the role api does so, but each job is worked on by one process
+ * at a time, and none holds a connection between two shares. Poke it when this process has made or changed a job. A stop
+ * waits for the share that is under way.
+ */
+export function startPaced(
+  share: () => Promise<ShareDone>,
+  { title, log, pace }: { title: string; log: Pick<Log, 'warn'>; pace: Pace },
+): Repeated {
+  return repeatShares(share, {
+    pace,
+    everyMillis: lookMillis,
+    onError: (err) => log.warn({ err }, `a ${title} failed and is tried again`),
+  });
+}
+
+/**
+ * Does one share of one job by `work`, which answers the endpoints that have something to send then, or null where no job
+ * may go on. The rows and how far the job is commit together, so a process that dies at any point loses nothing and does
+ * nothing twice. `waitMillis` is null where no job is known to become ready.
+ */
+export async function doPacedShare(
+  db: Database,
+  { table, wakeUp }: { table: PacedTable; wakeUp: WakeUp },
+  work: (connection: Connection) => Promise<readonly string[] | null>,
+): Promise<ShareDone> {
+  const endpointIds = await db.transaction(work);
+  if (endpointIds === null) return { hasWorked: false, waitMillis: await findPacedWait(db, table) };
+  if (endpointIds.length > 0) wakeUp.wake(endpointIds);
+  return { hasWorked: true, waitMillis: null };
+}
+
+type PacedJob = Pick<JobRow, 'id' | 'state' | 'tenant' | 'rate'>;
+
+/** A kind of such jobs, as whoever changes one has to know it. */
+export type PacedKind<Job extends PacedJob> = {
+  readonly table: PacedTable;
+  /** A job within reach. Throws the 404 of its kind. */
+  find(db: Queryable, actor: Actor, id: string): Promise<Job>;
+  /** What the audit log calls such a job: `replay`. */
+  noun(job: Job): string;
+  readonly finished: { readonly code: ErrorCode; readonly name: string };
+};
+
+/** Pauses or resumes a job, or changes its rate. Throws the 404 of its kind, and its 409 when it has ended. */
+export async function changeJob<Job extends PacedJob>(
+  db: Database,
+  act: Act,
+  kind: PacedKind<Job>,
+  { id, change }: { id: string; change: PacedChange },
+): Promise<Job> {
+  const after = await changeAndNote(db, act, kind, { id, change, verb: 'change' });
+  if (after !== undefined) return after;
+  const { state } = await kind.find(db, act.actor, id);
+  const { code, name } = kind.finished;
+  throw new AppError(code, {
+    detail: `The ${name} is ${state}: it cannot be changed. Ask for a new one.`,
+  });
+}
+
+/** Cancels a job. What it has done stays so, and a job that has ended stays as it is. Throws the 404 of its kind. */
+export async function cancelJob<Job extends PacedJob>(
+  db: Database,
+  act: Act,
+  kind: PacedKind<Job>,
+  id: string,
+): Promise<void> {
+  await changeAndNote(db, act, kind, { id, change: { state: 'cancelled' }, verb: 'cancel' });
+}
+
+/** Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. */
+async function changeAndNote<Job extends PacedJob>(
+  db: Database,
+  act: Act,
+  kind: PacedKind<Job>,
+  { id, change, verb }: { id: string; change: PacedChange; verb: string },
+): Promise<Job | undefined> {
+  const before = await kind.find(db, act.actor, id);
+  const told = ({ state, rate }: PacedJob) => ({ state, rate });
+  return db.transaction(async (connection) => {
+    const after = await changePaced<Job>(connection, kind.table, id, change);
+    if (after === undefined) return undefined;
+    await noteAct(connection, act, {
+      ...{ action: `${kind.noun(before)}.${verb}`, target: id, tenant: before.tenant },
+      ...{ before: told(before), after: told(after) },
+    });
+    return after;
+  });
+}
