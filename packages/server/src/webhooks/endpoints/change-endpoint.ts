@@ -19,7 +19,6 @@ import {
   discardThenEnable,
 } from '../dead-letters/queries.ts';
 import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
-import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
@@ -95,7 +94,8 @@ export async function changeEndpoint(
       const { id } = before;
       // Enabling or disabling the endpoint ends a job that discards its backlog.
       const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
-      const settings = changedSettings(before, change, actor.name);
+      const { headers: _headers, delivery: _delivery, ...named } = change;
+      const settings = changedSettings(before, named, actor.name);
       if (before.type === 'pull') {
         if (settings.url !== before.url)
           throw invalidInput('/url', 'is for endpoints of the type push');
@@ -188,26 +188,16 @@ function newHeaders(
   return sealHeaders(box, id, changeHeaders(before, given));
 }
 
-function changedSettings(row: EndpointSettings, change: Change, by: string): EndpointSettings {
-  // A null means "back to the default", so only undefined keeps the old value.
-  const or = <T>(given: T | undefined, old: T): T => (given === undefined ? old : given);
+/** Settings after a change. A null means "back to the default", and what is not named stays. */
+export function changedSettings(
+  row: EndpointSettings,
+  { url = row.url, enabled, ...change }: Partial<Omit<Change, 'headers' | 'delivery'>>,
+  by: string,
+): EndpointSettings {
   return {
+    ...{ ...row, ...change, ...switched(row, enabled, by) },
     // Who sends back what a list has shown changes nothing of it.
-    url: change.url === maskUrl(row.url) ? row.url : or(change.url, row.url),
-    description: or(change.description, row.description),
-    uid: or(change.uid, row.uid),
-    name: or(change.name, row.name),
-    labels: or(change.labels, row.labels),
-    event_types: or(change.event_types, row.event_types),
-    stores: or(change.stores, row.stores),
-    where: or(change.where, row.where),
-    ...switched(row, change.enabled, by),
-    max_attempts: or(change.max_attempts, row.max_attempts),
-    retry_schedule: or(change.retry_schedule, row.retry_schedule),
-    rate_limit: or(change.rate_limit, row.rate_limit),
-    disable_after_days: or(change.disable_after_days, row.disable_after_days),
-    ordered: change.ordered ?? row.ordered,
-    when_stuck: change.when_stuck ?? row.when_stuck,
+    url: url === maskUrl(row.url) ? row.url : url,
   };
 }
 
@@ -306,7 +296,7 @@ async function leaveToJob(
   const { id, action, discarded, isAll, by: createdBy } = done;
   const parked = action === 'discard';
   if (isAll) return {};
-  const waiting = await countLiveDeliveries(connection, { id, lane: laneOf(id), parked });
+  const waiting = await countLiveDeliveries(connection, { id, parked });
   // An endpoint that is deleted needs no job when nothing is left. A disabled one is enabled by its job.
   if (waiting === 0 && parked) return {};
   const job = { id: newId('job'), action, endpointId: id, createdBy };

@@ -8,15 +8,24 @@ import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { changeDelivery, refuseSameHeader } from '../delivery-settings.ts';
-import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { pollUrl } from '../queries.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
+import { changedSettings } from './change-endpoint.ts';
 import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
 import { refuseUnpolled } from './polled-settings.ts';
-import { insertEndpoint } from './queries.ts';
+import { type EndpointSettings, insertEndpoint } from './queries.ts';
 import { countEndpointsOf } from './quota-queries.ts';
+
+/** The settings of an endpoint of which nothing is said. */
+const defaults: Omit<EndpointSettings, 'url'> = {
+  ...{ description: null, uid: null, name: null, labels: {} },
+  ...{ event_types: ['*'], stores: null, where: null },
+  ...{ enabled: true, disabled_reason: null, disabled_by: null },
+  ...{ max_attempts: null, retry_schedule: null, rate_limit: null, disable_after_days: null },
+  ...{ ordered: 'none', when_stuck: 'block' },
+};
 
 /**
  * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
@@ -28,8 +37,8 @@ export async function createEndpoint(
   options: Pick<WebhookOptions, 'secretBox' | 'target' | 'audit' | 'tenantEndpoints'>,
   { actor, request, body }: Caller & { readonly body: Static<typeof newEndpointSchema> },
 ) {
-  const { tenant, secret = newSecret(), enabled = true } = body;
-  const headers = changeHeaders({}, body.headers ?? {});
+  const { type: _type, tenant, secret = newSecret(), headers: named, delivery, ...settings } = body;
+  const headers = changeHeaders({}, named ?? {});
   assertReach(actor, tenant);
   if (body.where !== undefined) parseFilter(body.where);
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);
@@ -39,31 +48,11 @@ export async function createEndpoint(
   if (url !== pollUrl) await options.target.assertAllowed(url, actor);
   const id = newId('ep');
   const none = { delivery: null, delivery_keys: null };
-  const sending = changeDelivery(options.secretBox(), id, none, body.delivery ?? null);
+  const sending = changeDelivery(options.secretBox(), id, none, delivery ?? null);
   refuseSameHeader(sending, Object.keys(headers));
   const endpoint = {
-    id,
-    lane: laneOf(id),
-    tenant,
-    url,
-    description: body.description ?? null,
-    uid: body.uid ?? null,
-    name: body.name ?? null,
-    labels: body.labels ?? {},
-    event_types: body.event_types ?? ['*'],
-    stores: body.stores ?? null,
-    where: body.where ?? null,
-    enabled,
-    disabled_reason: enabled ? null : ('operator' as const),
-    disabled_by: enabled ? null : actor.name,
-    max_attempts: body.max_attempts ?? null,
-    retry_schedule: body.retry_schedule ?? null,
-    rate_limit: body.rate_limit ?? null,
-    disable_after_days: body.disable_after_days ?? null,
-    ...sending,
-    ordered: body.ordered ?? 'none',
-    when_stuck: body.when_stuck ?? 'block',
-    ...sealHeaders(options.secretBox(), id, headers),
+    ...changedSettings({ ...defaults, url }, settings, actor.name),
+    ...{ id, tenant, ...sending, ...sealHeaders(options.secretBox(), id, headers) },
     secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {

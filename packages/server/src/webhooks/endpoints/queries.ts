@@ -1,4 +1,4 @@
-import sql, { empty, raw } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
@@ -6,6 +6,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
+import { laneOf } from '../lanes.ts';
 import { breakerClosed, hourNow, pollUrl, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
@@ -13,27 +14,47 @@ import type { EndpointHealth } from '../values.ts';
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = Static<typeof endpointSchema>;
 
-/** The settings that an operator decides. */
+/** The settings that an operator decides, and that are stored as they are. */
+const plain = [
+  ...(['url', 'description', 'uid', 'name', 'enabled', 'disabled_reason', 'disabled_by'] as const),
+  ...([
+    'max_attempts',
+    'retry_schedule',
+    'rate_limit',
+    'disable_after_days',
+    'when_stuck',
+  ] as const),
+] as const;
+
+/** All of them, without how it is sent to. */
 export type EndpointSettings = Pick<
   EndpointRow,
-  | 'url'
-  | 'description'
-  | 'uid'
-  | 'name'
-  | 'labels'
-  | 'event_types'
-  | 'stores'
-  | 'where'
-  | 'enabled'
-  | 'disabled_reason'
-  | 'disabled_by'
-  | 'max_attempts'
-  | 'retry_schedule'
-  | 'rate_limit'
-  | 'disable_after_days'
-  | 'ordered'
-  | 'when_stuck'
+  (typeof plain)[number] | 'labels' | 'event_types' | 'stores' | 'where' | 'ordered'
 >;
+
+/** What the columns of settings get. */
+function storedSettings(settings: EndpointSettings & StoredDelivery): Record<string, Sql> {
+  const { event_types: types, where, delivery } = settings;
+  // The previous release knows no patterns, and takes them for all types.
+  const hasPattern = types.some(isPattern);
+  return {
+    ...Object.fromEntries(plain.map((name) => [name, sql`${settings[name]}`])),
+    labels: sql`${JSON.stringify(settings.labels)}::json`,
+    event_types: sql`${hasPattern ? ['*'] : types}::text[]`,
+    event_patterns: sql`${hasPattern ? types : null}::text[]`,
+    stores: sql`${settings.stores}::text[]`,
+    filter: sql`${where}::text`,
+    filter_key: sql`md5(${where}::text)::uuid`,
+    delivery: sql`${delivery}::jsonb`,
+    delivery_keys: sql`${settings.delivery_keys}`,
+    ordered: sql`nullif(${settings.ordered}, 'none')`,
+  };
+}
+
+const storedHeaders = ({ header_names, headers }: SealedHeaders): Record<string, Sql> => ({
+  header_names: sql`${header_names}::text[]`,
+  headers: sql`${headers}`,
+});
 
 /** The tenants that the caller may touch; null means all. */
 export type Reach = readonly string[] | null;
@@ -98,30 +119,16 @@ export async function insertEndpoint(
   db: Queryable,
   endpoint: EndpointSettings &
     SealedHeaders &
-    StoredDelivery & { id: string; lane: number; tenant: string; secret: Buffer },
+    StoredDelivery & { id: string; tenant: string; secret: Buffer },
 ): Promise<EndpointRow | undefined> {
+  const { id, tenant, secret, enabled } = endpoint;
+  const values = { ...storedSettings(endpoint), ...storedHeaders(endpoint) };
   const rows = await db.query<EndpointRow>(sql`
-    insert into webhook_endpoints (id, lane, tenant, url, description, uid, name, labels, event_types, event_patterns, stores, filter,
-      filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-      disable_after_days, delivery, delivery_keys, ordered, when_stuck, header_names, headers, secret)
-    values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
-      ${endpoint.description}, ${endpoint.uid}, ${endpoint.name}, ${JSON.stringify(endpoint.labels)}::json,
-      ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
-      ${endpoint.stores}::text[], ${endpoint.where}::text, md5(${endpoint.where}::text)::uuid, ${endpoint.enabled},
-      ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
-      ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
-      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.delivery}::jsonb, ${endpoint.delivery_keys},
-      nullif(${endpoint.ordered}, 'none'), ${endpoint.when_stuck}, ${endpoint.header_names}::text[], ${endpoint.headers},
-      ${endpoint.secret})
+    insert into webhook_endpoints (id, lane, tenant, secret, disabled_at, ${raw(Object.keys(values).join(', '))})
+    values (${id}, ${laneOf(id)}, ${tenant}, ${secret}, case when not ${enabled}::boolean then now() end,
+      ${join(Object.values(values))})
     returning ${columns}`);
   return rows[0];
-}
-
-/** How the types that an endpoint wants are stored: patterns beside what the previous release makes of them. */
-function storedTypes({ event_types: types }: Pick<EndpointSettings, 'event_types'>) {
-  return types.some(isPattern)
-    ? { types: ['*'], patterns: sql`${types}::text[]` }
-    : { types, patterns: sql`null` };
 }
 
 /**
@@ -223,24 +230,15 @@ export async function updateEndpoint(
   options: { closesBreaker: boolean; headers: SealedHeaders | null; sending: StoredDelivery },
 ): Promise<EndpointRow | undefined> {
   const { closesBreaker, headers, sending } = options;
-  const headersSet =
-    headers === null
-      ? empty
-      : sql`header_names = ${headers.header_names}::text[], headers = ${headers.headers},`;
+  const values = {
+    ...storedSettings({ ...settings, ...sending }),
+    ...(headers === null ? {} : storedHeaders(headers)),
+  };
+  const sets = Object.entries(values).map(([name, value]) => sql`${raw(name)} = ${value}`);
   const rows = await db.query<EndpointRow>(sql`
-    update webhook_endpoints set url = ${settings.url}, description = ${settings.description},
-      uid = ${settings.uid}, name = ${settings.name}, labels = ${JSON.stringify(settings.labels)}::json,
-      event_types = ${storedTypes(settings).types}, event_patterns = ${storedTypes(settings).patterns},
-      stores = ${settings.stores}::text[], filter = ${settings.where}::text,
-      filter_key = md5(${settings.where}::text)::uuid, enabled = ${settings.enabled},
-      disabled_reason = ${settings.disabled_reason}, disabled_by = ${settings.disabled_by},
+    update webhook_endpoints set ${join(sets)},
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
-      max_attempts = ${settings.max_attempts},
-      retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
-      disable_after_days = ${settings.disable_after_days}, delivery = ${sending.delivery}::jsonb,
-      delivery_keys = ${sending.delivery_keys},
-      ordered = nullif(${settings.ordered}, 'none'), when_stuck = ${settings.when_stuck},
-      ${headersSet} ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
+      ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
@@ -300,10 +298,10 @@ export async function markDeleted(db: Queryable, id: string): Promise<void> {
  */
 export async function countLiveDeliveries(
   db: Queryable,
-  endpoint: { id: string; lane: number; parked: boolean },
+  endpoint: { id: string; parked: boolean },
 ): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
-    select (select count(*) from deliveries where lane = ${endpoint.lane}
+    select (select count(*) from deliveries where lane = ${laneOf(endpoint.id)}
         and endpoint_id = ${endpoint.id} and next_attempt_at is not null and created_at <= now())
       + (select count(*) from deliveries where ${endpoint.parked}::boolean
         and endpoint_id = ${endpoint.id} and status = 'abandoned')
