@@ -2,7 +2,6 @@ import type { Actor } from '../kernel/actor.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { type DeliveryHours, webhooksContract } from './contract.ts';
-import { laneOf } from './lanes.ts';
 import { findFirstHour, type HourCounts, listHours, listHoursOf } from './queries.ts';
 import { findReach } from './reach.ts';
 
@@ -26,9 +25,7 @@ export async function getDeliveryHours(
   if (reach === null) return toSeries(from, hours, []);
   const id = reach.endpointId;
   const counts =
-    id === undefined
-      ? await listHours(db, reach.tenants, from)
-      : await listHoursOf(db, [{ id, lane: laneOf(id) }], from);
+    id === undefined ? await listHours(db, reach.tenants, from) : await listHoursOf(db, [id], from);
   return toSeries(from, hours, counts);
 }
 
@@ -40,9 +37,8 @@ export async function withHours<Row>(
 ): Promise<(Row & { hours: DeliveryHours })[]> {
   const from = await findFirstHour(db, hoursInLists);
   const ids = [...new Set(rows.map(endpointOf))];
-  const endpoints = ids.map((id) => ({ id, lane: laneOf(id) }));
   const counts = new Map<string, HourCounts[]>(ids.map((id) => [id, []]));
-  for (const { endpoint_id, ...hour } of await listHoursOf(db, endpoints, from)) {
+  for (const { endpoint_id, ...hour } of await listHoursOf(db, ids, from)) {
     counts.get(endpoint_id)?.push(hour);
   }
   return rows.map((row) => ({

@@ -12,6 +12,11 @@ export function laneOf(endpointId: string): number {
   return createHash('md5').update(endpointId).digest().readUInt8(0) % laneCount;
 }
 
+/** Endpoints, each with the lane in which its rows lie. */
+export function placed(endpointIds: readonly string[]): { id: string; lane: number }[] {
+  return endpointIds.map((id) => ({ id, lane: laneOf(id) }));
+}
+
 /**
  * The lane in a delivery's id; null when the text is not the id of a delivery. That is `dlv_`, two digits of the lane, 7
  * characters of time, 11 random ones, such as `dlv_07` and 18 more. The ids of a lane ascend with time, to the second,

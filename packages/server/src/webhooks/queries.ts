@@ -2,6 +2,7 @@ import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 import { addedTimes, timesOf } from './answer-queries.ts';
+import { placed } from './lanes.ts';
 
 /** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
@@ -273,12 +274,12 @@ export async function findFirstHour(db: Queryable, hours: number): Promise<strin
 /** The hours of these endpoints, each for itself, since `from`. Those in which nothing happened are left out. */
 export async function listHoursOf(
   db: Queryable,
-  endpoints: readonly { id: string; lane: number }[],
+  endpointIds: readonly string[],
   from: string,
 ): Promise<(HourCounts & { endpoint_id: string })[]> {
   return db.query(sql`
     select endpoint_id, ${hourColumns(from)}
-    from ${givenRows('wanted', endpoints, { lane: 'smallint', id: 'text' })}
+    from ${givenRows('wanted', placed(endpointIds), { lane: 'smallint', id: 'text' })}
     join endpoint_hours h on h.lane = wanted.lane and h.endpoint_id = wanted.id
     where hour >= ${from}::timestamptz group by endpoint_id, hour`);
 }

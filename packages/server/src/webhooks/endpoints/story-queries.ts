@@ -3,16 +3,14 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { summedTimes } from '../answer-queries.ts';
 import type { EndpointStory } from '../contract.ts';
+import { laneOf, placed } from '../lanes.ts';
 import { hourNow, keptHours } from '../queries.ts';
 import type { EndpointRow } from './queries.ts';
-
-/** An endpoint, and the lane in which its rows lie. */
-export type Placed = { id: string; lane: number };
 
 /** The attempts that are remembered, the newest first. Of those whose deliveries are forgotten nothing is left. */
 export async function listRecentAttempts(
   db: Queryable,
-  { id, lane }: Placed,
+  id: string,
 ): Promise<(EndpointStory['attempts'][number] & { response: Buffer | null })[]> {
   return db.query(sql`
     select a.delivery_id, a.number, ${instantText('a.started_at')} as started_at, a.duration_ms, a.status,
@@ -21,19 +19,19 @@ export async function listRecentAttempts(
     cross join lateral unnest(e.recent) as noted (name)
     join delivery_attempts a on a.lane = e.lane and a.delivery_id = split_part(noted.name, '/', 1)
       and a.number = split_part(noted.name, '/', 2)::integer
-    where e.lane = ${lane} and e.endpoint_id = ${id}
+    where e.lane = ${laneOf(id)} and e.endpoint_id = ${id}
     order by a.started_at desc, a.delivery_id, a.number desc`);
 }
 
 /** The newest of the remembered attempts that failed, of each of these endpoints that has one. */
 export async function listLastErrors(
   db: Queryable,
-  endpoints: readonly Placed[],
+  endpointIds: readonly string[],
 ): Promise<(NonNullable<EndpointRow['last_error']> & { endpoint_id: string })[]> {
   return db.query(sql`
     select distinct on (e.endpoint_id) e.endpoint_id, ${instantText('a.started_at')} as at, a.delivery_id,
       a.failure_class, a.status, a.error
-    from ${givenRows('wanted', endpoints, { lane: 'smallint', id: 'text' })}
+    from ${givenRows('wanted', placed(endpointIds), { lane: 'smallint', id: 'text' })}
     join endpoint_attempts e on e.lane = wanted.lane and e.endpoint_id = wanted.id
     cross join lateral unnest(e.recent) as noted (name)
     join delivery_attempts a on a.lane = e.lane and a.delivery_id = split_part(noted.name, '/', 1)
@@ -45,7 +43,7 @@ export async function listLastErrors(
 /** What became of the attempts in the last so many hours, the present one included, and how long the answers took. */
 export async function sumPeriods(
   db: Queryable,
-  { id, lane }: Placed,
+  id: string,
   periods: readonly number[],
 ): Promise<{ hours: number; delivered: number; tries: number; answer_times: number[] }[]> {
   return db.query(sql`
@@ -54,7 +52,7 @@ export async function sumPeriods(
       select coalesce(sum(delivered), 0)::bigint as delivered,
         coalesce(sum(delivered + failed + abandoned), 0)::bigint as tries,
         ${summedTimes('answer_times')} as answer_times
-      from endpoint_hours where lane = ${lane} and endpoint_id = ${id}
+      from endpoint_hours where lane = ${laneOf(id)} and endpoint_id = ${id}
         and hour > ${hourNow} - make_interval(hours => least(period.hours, ${raw(String(keptHours))}))
     ) sums order by period.hours`);
 }
@@ -65,11 +63,11 @@ const mostLookedAt = raw('10000');
 /** Since when the oldest delivery waits that is queued or pending; null when none is. */
 export async function findOldestWaiting(
   db: Queryable,
-  { id, lane }: Placed,
+  id: string,
 ): Promise<EndpointStory['oldest_waiting']> {
   const rows = await db.query<{ since: string | null; is_exact: boolean }>(sql`
     select ${instantText('min(created_at)')} as since, count(*) < ${mostLookedAt} as is_exact from (
-      select created_at from deliveries where lane = ${lane} and endpoint_id = ${id} and next_attempt_at is not null
+      select created_at from deliveries where lane = ${laneOf(id)} and endpoint_id = ${id} and next_attempt_at is not null
       order by next_attempt_at limit ${mostLookedAt}
     ) as waiting`);
   const [found] = rows;
@@ -79,7 +77,7 @@ export async function findOldestWaiting(
 /** The dead letters of an endpoint, from their counters, the largest group first. */
 export async function countDeadLettersOf(
   db: Queryable,
-  { id }: Placed,
+  id: string,
 ): Promise<EndpointStory['dead_letters']> {
   return db.query(sql`
     select status, failure_class, count from dead_letter_counts where endpoint_id = ${id} and count > 0

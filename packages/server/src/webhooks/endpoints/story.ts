@@ -3,7 +3,6 @@ import type { DeliveryRow, EndpointStory } from '../contract.ts';
 import { listBulkJobsOf } from '../dead-letters/job-queries.ts';
 import { listRows } from '../dead-letters/read-queries.ts';
 import { withHours } from '../hours.ts';
-import { laneOf } from '../lanes.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
 import { listBlocked } from './blocked-queries.ts';
 import type { EndpointRow } from './queries.ts';
@@ -31,10 +30,9 @@ export async function readStory(
   reach: readonly string[] | null,
   id: string,
 ): Promise<EndpointStory> {
-  const placed = { id, lane: laneOf(id) };
-  const attempts = await listRecentAttempts(db, placed);
+  const attempts = await listRecentAttempts(db, id);
   const failed = attempts.find((attempt) => attempt.failure_class !== null);
-  const sums = await sumPeriods(db, placed, periods);
+  const sums = await sumPeriods(db, id, periods);
   return {
     last_error:
       failed === undefined
@@ -47,10 +45,7 @@ export async function readStory(
             error: failed.error,
             answer: toldAnswer(failed.response),
           },
-    attempts: attempts.map(({ delivery_id, number, started_at, duration_ms, ...outcome }) => {
-      const { status, failure_class, error } = outcome;
-      return { delivery_id, number, started_at, duration_ms, status, failure_class, error };
-    }),
+    attempts: attempts.map(({ response: _response, ...attempt }) => attempt),
     periods: sums.map(({ hours, delivered, tries, answer_times: times }) => ({
       hours,
       attempts: tries,
@@ -61,8 +56,8 @@ export async function readStory(
       p95_ms: percentile(times, 0.95),
       p99_ms: percentile(times, 0.99),
     })),
-    oldest_waiting: await findOldestWaiting(db, placed),
-    dead_letters: await countDeadLettersOf(db, placed),
+    oldest_waiting: await findOldestWaiting(db, id),
+    dead_letters: await countDeadLettersOf(db, id),
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
   };
@@ -70,10 +65,9 @@ export async function readStory(
 
 /** Endpoints as lists show how they fare: with their last 24 hours, and what failed last at those that are not well. */
 export async function withFaring(db: Queryable, endpoints: readonly EndpointRow[]) {
-  const unwell = endpoints.filter(({ health }) => health !== 'ok');
-  const placed = unwell.map(({ id }) => ({ id, lane: laneOf(id) }));
+  const unwell = endpoints.filter(({ health }) => health !== 'ok').map(({ id }) => id);
   const errors = new Map(
-    (await listLastErrors(db, placed)).map(({ endpoint_id: id, ...error }) => [id, error]),
+    (await listLastErrors(db, unwell)).map(({ endpoint_id: id, ...error }) => [id, error]),
   );
   return (await withHours(db, endpoints, ({ id }) => id)).map((endpoint) => ({
     ...endpoint,
