@@ -6,7 +6,6 @@ import {
   instantSchema,
   nullable,
   pageOf,
-  problem,
 } from '../platform/http/schemas.contract.ts';
 import { eventTypeSchema, listLimit } from './schemas.contract.ts';
 
@@ -42,7 +41,6 @@ export const newCatalogueTypeSchema = exactly({
   deprecated: Type.Optional(Type.Boolean({ default: false })),
 });
 
-const typeParams = Type.Object({ type: Type.String() });
 const forAll = 'Only for tokens that reach all tenants (403).';
 
 export const eventTypesContract = routesUnder('Webhooks', {
@@ -59,7 +57,6 @@ export const eventTypesContract = routesUnder('Webhooks', {
     }),
     responses: {
       200: { description: 'One page, by type.', schema: pageOf(catalogueTypeSchema) },
-      400: problem,
     },
   },
   getEventType: {
@@ -67,8 +64,7 @@ export const eventTypesContract = routesUnder('Webhooks', {
     path: '/webhook/event-types/:type',
     summary: 'Show a type of events',
     scope: 'incidents:read',
-    params: typeParams,
-    responses: { 200: { description: 'The type.', schema: catalogueTypeSchema }, 404: problem },
+    responses: { 200: { description: 'The type.', schema: catalogueTypeSchema } },
   },
   setEventType: {
     method: 'PUT',
@@ -80,7 +76,6 @@ export const eventTypesContract = routesUnder('Webhooks', {
     body: newCatalogueTypeSchema,
     responses: {
       200: { description: 'As it is now.', schema: catalogueTypeSchema },
-      400: problem,
     },
   },
   deleteEventType: {
@@ -89,7 +84,6 @@ export const eventTypesContract = routesUnder('Webhooks', {
     summary: 'Take a type out of the catalogue',
     description: `Endpoints, incidents and deliveries stay as they are. ${forAll}`,
     scope: 'admin',
-    params: typeParams,
-    responses: { 204: { description: 'Gone.' }, 404: problem },
+    responses: { 204: { description: 'Gone.' } },
   },
 });
