@@ -33,7 +33,7 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
     const { after, limit = 100, wait = 0 } = query;
     const id = toEndpointId(params.id);
     const reach = { reach: actor.tenants, days: options.deliveryDays };
-    const endpoint = await findPolled(db, id, reach);
+    await findPolled(db, id, reach);
     // Only who reads the answer acknowledges anything.
     if (request.method === 'HEAD') return reply.type('application/json').send('');
     const scope = { list: 'poll', filters: { endpoint: id } };
@@ -54,7 +54,7 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
           await findPolled(db, id, reach);
           recheckAt = performance.now() + recheckMillis;
         }
-        if (await queries.hasWaiting(db, endpoint)) ({ data, last } = await take());
+        if (await queries.hasWaiting(db, id)) ({ data, last } = await take());
       }
       const key = last === undefined ? undefined : [last];
       const cursor = key && encodeCursor(options.cursorKey(), scope, { direction: 'next', key });
@@ -104,7 +104,7 @@ async function takeNext(
     const givenUp = await giveUp(connection, id, late);
     let rows = await queries.listHandedOut(connection, id, { after, limit });
     if (rows.length < limit) {
-      await queries.handOut(connection, endpoint, limit - rows.length);
+      await queries.handOut(connection, id, limit - rows.length);
       rows = await queries.listHandedOut(connection, id, { after, limit });
     }
     await shiftCounts(connection, [...delivered, ...givenUp]);

@@ -1,16 +1,14 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { Patience } from '../dead-letters/queries.ts';
-import { patienceOf } from '../dead-letters/queries.ts';
+import { type Patience, patienceOf } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
+import { laneOf } from '../lanes.ts';
 import { neverDue, numberNow } from '../order/queries.ts';
 import { configVersion, countedByHour, isPolled } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /** What a poll needs to know of its endpoint. */
 export type PolledEndpoint = {
-  id: string;
-  lane: number;
   is_polled: boolean;
   enabled: boolean;
   config_version: number;
@@ -25,7 +23,7 @@ export async function findPolled(
   { reach, days }: { reach: Reach; days: number },
 ): Promise<PolledEndpoint | undefined> {
   const rows = await db.query<PolledEndpoint>(sql`
-    select id, lane, ${isPolled} as is_polled, enabled, ${configVersion} as config_version,
+    select ${isPolled} as is_polled, enabled, ${configVersion} as config_version,
       ${patienceOf(days)} as patience
     from webhook_endpoints e where id = ${id} and deleted_at is null
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
@@ -114,17 +112,13 @@ export async function listHandedOut(
  * Hands out the deliveries that have waited longest, at most so many: each gets the next number. The place is locked, so the
  * numbers grow in the order in which they can be seen.
  */
-export async function handOut(
-  db: Queryable,
-  { id, lane }: Pick<PolledEndpoint, 'id' | 'lane'>,
-  limit: number,
-): Promise<void> {
+export async function handOut(db: Queryable, id: string, limit: number): Promise<void> {
   await db.query(
     sql`
     with waiting as materialized (
       select lane, id, row_number() over (order by next_attempt_at, sequence) as place from (
         select d.lane, d.id, d.next_attempt_at, d.sequence from deliveries d
-        where d.lane = ${lane} and d.endpoint_id = ${id} and d.next_attempt_at < ${neverDue}
+        where d.lane = ${laneOf(id)} and d.endpoint_id = ${id} and d.next_attempt_at < ${neverDue}
           and not exists (select from pulled_deliveries p where p.delivery_id = d.id)
         order by d.next_attempt_at, d.sequence limit ${raw(String(Math.trunc(limit)))}
       ) as oldest
@@ -140,11 +134,8 @@ export async function handOut(
 }
 
 /** Whether anything waits for a poll. */
-export async function hasWaiting(
-  db: Queryable,
-  { id, lane }: Pick<PolledEndpoint, 'id' | 'lane'>,
-): Promise<boolean> {
+export async function hasWaiting(db: Queryable, id: string): Promise<boolean> {
   const rows = await db.query(sql`
-    select from deliveries where lane = ${lane} and endpoint_id = ${id} and next_attempt_at < ${neverDue} limit 1`);
+    select from deliveries where lane = ${laneOf(id)} and endpoint_id = ${id} and next_attempt_at < ${neverDue} limit 1`);
   return rows.length > 0;
 }
