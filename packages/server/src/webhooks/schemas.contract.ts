@@ -3,6 +3,7 @@ import {
   dateSchema,
   exactly,
   instantSchema,
+  nameSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
@@ -10,7 +11,6 @@ import {
   pageOf,
 } from '../platform/http/schemas.contract.ts';
 import { deliveryChangeSchema, deliverySettingsSchema } from './delivery-settings.contract.ts';
-import { changedNames, newNames, shownNames } from './endpoint-names.contract.ts';
 import { givenOrderSettings, orderSettings } from './order-fields.contract.ts';
 import {
   breakerStates,
@@ -153,6 +153,36 @@ export const lastErrorProperties = {
   failure_class: nullable(oneOf(failureClasses)),
   status: nullable(Type.Integer()),
   error: nullable(Type.String()),
+};
+
+const uid = Type.String({
+  ...{ minLength: 1, maxLength: 200, pattern: '^[A-Za-z0-9._-]+$' },
+  description: 'what files call it, one of its tenant’s: letters, digits, ".", "_" and "-"',
+});
+const labels = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
+  Type.String({ maxLength: 200, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
+  {
+    ...{ maxProperties: 20, additionalProperties: false },
+    description: 'labels of your own, as {"team": "soc"}',
+  },
+);
+
+/** What an endpoint is called, as it is shown, when it is made, and when it is changed. */
+const shownNames = {
+  uid: nullable(uid),
+  name: nullable(nameSchema),
+  labels: Type.Record(Type.String(), Type.String()),
+};
+const newNames = {
+  uid: Type.Optional(uid),
+  name: Type.Optional(nameSchema),
+  labels: Type.Optional(labels),
+};
+const changedNames = {
+  uid: Type.Optional(nullable(uid)),
+  name: Type.Optional(nullable(nameSchema)),
+  labels: Type.Optional(labels),
 };
 
 /** An endpoint as callers see it. Its secrets are never part of it. */
