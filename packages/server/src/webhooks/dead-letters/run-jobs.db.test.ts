@@ -1,4 +1,3 @@
-import { Writable } from 'node:stream';
 import pino from 'pino';
 import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
@@ -178,49 +177,6 @@ test('a job that another process has a batch of is passed over', async () => {
     expect((await batch()).hasWorked).toBe(false);
   });
   expect((await batch()).hasWorked).toBe(true);
-});
-
-test('a database that fails is logged and tried again', async () => {
-  await seedDeliveries(db, endpoint, 3);
-  await makeJob('rty_down');
-  const lines: string[] = [];
-  const log = pino(
-    new Writable({
-      write(line, _encoding, done) {
-        lines.push(String(line));
-        done();
-      },
-    }),
-  );
-  let isDown = true;
-  const flaky: Database = {
-    ...db,
-    transaction: (work, options) =>
-      isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
-  };
-  const runner = startBulkJobs(flaky, { wakeUp: asleep, audit, isOnHold, log, pace: unpaced });
-  runner.poke();
-  await expect.poll(() => lines.join('')).toContain('database is down');
-  isDown = false;
-  runner.poke();
-  await expect.poll(() => readJob('rty_down')).toEqual({ state: 'completed', rows_done: 3 });
-  await runner.stop();
-});
-
-test('a runner that is stopped does no more', async () => {
-  await seedDeliveries(db, endpoint, 3);
-  const runner = startBulkJobs(db, {
-    wakeUp: asleep,
-    audit,
-    isOnHold,
-    log: pino({ level: 'silent' }),
-    pace: unpaced,
-  });
-  await runner.stop();
-  await makeJob('rty_late');
-  runner.poke();
-  await runner.stop();
-  expect(await readJob('rty_late')).toEqual({ state: 'running', rows_done: 0 });
 });
 
 test('a runner that gives way to clients keeps what it has done, and ends when it is stopped', async () => {
