@@ -5,7 +5,7 @@ import type { SecretBox } from './secret.ts';
 export type CustomHeaders = Readonly<Record<string, string>>;
 
 /** What changes of them: a null takes the header of that name away, and a null instead of all takes all away. */
-export type HeadersChange = Readonly<Record<string, string | null>> | null;
+type HeadersChange = Readonly<Record<string, string | null>> | null;
 
 /** Custom headers as they are stored: their names, and the sealed names and values; null where there are none. */
 export type SealedHeaders = { readonly header_names: string[]; readonly headers: Buffer | null };

@@ -71,7 +71,7 @@ export const bulkPreviewSchema = Type.Object({
   ),
 });
 
-export const bulkJobChangeSchema = exactly(
+const bulkJobChangeSchema = exactly(
   {
     state: Type.Optional(oneOf(openJobStates)),
     rate: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 100_000 }))),

@@ -236,7 +236,7 @@ export async function advanceJob(
 }
 
 /** One group of what a bulk job would do. Each row also holds the totals over all groups. */
-export type PreviewRow = {
+type PreviewRow = {
   endpoint_id: string;
   target: string;
   failure_class: FailureClass;

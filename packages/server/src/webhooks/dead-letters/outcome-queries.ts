@@ -10,7 +10,7 @@ export const rowOutcome =
     when e.paused_until is not null and not d.is_probe then 'waits_for_breaker' else 'under_way' end end`);
 
 /** A job whose rows are to be looked at, with what is known of them. */
-export type DueLook = {
+type DueLook = {
   id: string;
   has_ended: boolean;
   is_old: boolean;

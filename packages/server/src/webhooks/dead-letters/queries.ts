@@ -337,7 +337,7 @@ export const armed = (
   leased_until = null, throttled_since = null, finished_at = null`;
 
 /** What a bulk retry needs to know of an endpoint. */
-export type OpenEndpoint = {
+type OpenEndpoint = {
   /** How many attempts the endpoint gives a delivery. */
   budget: number;
   /**

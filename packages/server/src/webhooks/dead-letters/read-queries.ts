@@ -71,7 +71,7 @@ export type Sought = SoughtInBoth & {
 /** A row's place in the list: the time it is ordered by, then its id. */
 export type RowKey = readonly [at: string, id: string];
 
-export type RowScan = Scan<RowKey> & { readonly descending: boolean };
+type RowScan = Scan<RowKey> & { readonly descending: boolean };
 
 /** Reads rows of a list, at most `scan.limit`. */
 export async function listRows(

@@ -9,7 +9,7 @@ import {
 import { outcomeWords } from './values.ts';
 
 /** One number of what became of a bulk job, in words: `23 wait for the breaker`. */
-export type OutcomePart = {
+type OutcomePart = {
   readonly text: string;
   /** By which the list of deliveries finds these rows; null finds all of the job, undefined none. */
   readonly outcome: ShownOutcome | null | undefined;
