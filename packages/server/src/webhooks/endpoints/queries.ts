@@ -436,8 +436,11 @@ export async function cancelReplaysOf(db: Queryable, endpointId: string): Promis
     where endpoint_id = ${endpointId} and state in ('running', 'paused')`);
 }
 
-/** Forgets where the receiver of an endpoint was, which is deleted. */
+/**
+ * Forgets where the receiver of an endpoint was, which is deleted. A poll under way has the place locked: the second
+ * statement sees what that has handed out.
+ */
 export async function forgetPlace(db: Queryable, endpointId: string): Promise<void> {
-  await db.query(sql`delete from pulled_deliveries where endpoint_id = ${endpointId}`);
   await db.query(sql`delete from pull_places where endpoint_id = ${endpointId}`);
+  await db.query(sql`delete from pulled_deliveries where endpoint_id = ${endpointId}`);
 }

@@ -2,7 +2,10 @@ import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '../../../../receive/src/index.ts';
 import { useTestService } from '../../../test/service.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { untilLocked } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
+import { handOut, lockPlace } from './queries.ts';
 
 const service = useTestService({
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
@@ -219,6 +222,24 @@ describe('an endpoint that is polled', () => {
     const { next_cursor: after } = (await poll()).json;
     await poll({ after });
     expect((await states()).toSorted()).toEqual(['abandoned', 'delivered']);
+  });
+
+  test('leaves nothing behind when it is deleted during a poll', async () => {
+    await poll();
+    await report(2);
+    const left = (db: Queryable) =>
+      db.query(sql`select delivery_id from pulled_deliveries where endpoint_id = ${endpoint.id}`);
+    const deleting = await service.db.transaction(async (polling) => {
+      await lockPlace(polling, endpoint.id);
+      await handOut(polling, endpoint.id, 10);
+      expect(await left(polling)).toHaveLength(2);
+      // In an object of its own, so that the transaction does not wait for it.
+      const asked = { gone: service.call('DELETE', `/webhook/endpoints/${endpoint.id}`) };
+      await untilLocked(service.db, 1);
+      return asked;
+    });
+    expect((await deleting.gone).status).toBe(204);
+    expect(await left(service.db)).toEqual([]);
   });
 
   test('is of no tenant but its own, and not of the type push', async () => {
