@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import type { WithAnswers } from './verb.ts';
 
 /** What may come after the words of a command. */
-export type CompletionNode = {
+type CompletionNode = {
   /** The words of the command, such as "/records/ls"; "" is svcctl itself. */
   readonly path: string;
   readonly commands: readonly { name: string; summary: string }[];
@@ -19,7 +19,7 @@ type Asked = { readonly ask: string; readonly isOptional?: true };
 /** What a value depends on that was typed before it: the months of a tenant, for instance. */
 const dependent: readonly string[] = ['store', 'month'];
 
-export type CompletionOption = {
+type CompletionOption = {
   /** The option, such as "--tenant". */
   readonly flag: string;
   readonly summary: string;

@@ -51,7 +51,7 @@ export async function readStdin(context: Context, maxBytes: number): Promise<str
 }
 
 /** Asks y/N at the terminal. */
-export async function askYes(context: Context, question: string): Promise<boolean> {
+async function askYes(context: Context, question: string): Promise<boolean> {
   return /^y(es)?$/i.test((await ask(context, `${question} [y/N] `)).trim());
 }
 

@@ -22,7 +22,7 @@ export type Connection = {
 };
 
 /** The service that `svcctl serve` runs in this folder, found by what it left in its data folder. */
-export type LocalService = { url: string; token: string | null };
+type LocalService = { url: string; token: string | null };
 
 /** A service that was found; its token is null when it could not be read. */
 type Found = Omit<Connection, 'token'> & { readonly token: string | null };
@@ -151,8 +151,8 @@ function fromProfile(name: string, profile: ConnectionProfile): Connection {
   return { url, token: profile.token, source: 'profile', profile: name, place };
 }
 
-export type ConnectionProfile = { url: string; token: string };
-export type ProfileFile = {
+type ConnectionProfile = { url: string; token: string };
+type ProfileFile = {
   /** The profile that is used when none is named. */
   default: string | null;
   profiles: Record<string, ConnectionProfile>;

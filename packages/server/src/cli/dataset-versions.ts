@@ -81,12 +81,12 @@ export async function followCounting(
 }
 
 /** The state in words: "ready", "ready, some erased", "counting". */
-export function versionStateText({ state, change }: Version): string {
+function versionStateText({ state, change }: Version): string {
   return change === null ? state : `${state}, some ${change}`;
 }
 
 /** The shares of the splits, such as `80/10/10`; null without splits. */
-export function sharesText(shares: Version['shares']): string | null {
+function sharesText(shares: Version['shares']): string | null {
   return shares === null ? null : `${shares.train}/${shares.validation}/${shares.test}`;
 }
 

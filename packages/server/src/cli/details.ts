@@ -31,16 +31,6 @@ export async function printDetails(
   await context.out.write(`${output.lines().join('\n')}\n`);
 }
 
-/** The same of an answer that was parsed, with facts as its words. */
-export function printFacts(
-  context: Context,
-  answer: object,
-  { json, facts }: { json: true | undefined; facts: () => Facts },
-): Promise<void> {
-  const lines = () => factLines(context, facts());
-  return printDetails(context, JSON.stringify(answer), { json, lines });
-}
-
 /** `name   value` lines with the values aligned. */
 export function factLines(context: Context, facts: Facts): string[] {
   const width = Math.max(...facts.map(([name]) => name.length)) + 2;

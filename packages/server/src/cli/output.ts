@@ -21,7 +21,7 @@ export type Output<Row> = {
 };
 
 /** Prints the rows of a list. Rows are given as the texts that the API wrote, and JSON output is exactly these. */
-export type RowPrinter = {
+type RowPrinter = {
   write(rows: readonly string[]): Promise<void>;
   /** Ends the output. An empty list in JSON is `[]`. */
   end(): Promise<void>;

@@ -3,7 +3,7 @@ import { readRelease } from '../config/release.ts';
 import type { Context } from './context.ts';
 import { addNoun, addVerbs, type Described, fillVerb, type Noun, type Verbs } from './verb.ts';
 
-export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
+type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
 
 const footer = `
 Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --profile or SVC_PROFILE;

@@ -48,7 +48,7 @@ export function createProgress(io: Io, options: ProgressOptions): Progress {
   };
 }
 
-export type ProgressState = { done: number; bytes: number; elapsedMillis: number };
+type ProgressState = { done: number; bytes: number; elapsedMillis: number };
 
 /** `tx-q1.csv  ███████████████░░░░░  71 %   364,120 of 512,991 rows   92 MB/s   0:01 left` */
 export function progressLine(options: ProgressOptions, state: ProgressState): string {

@@ -63,7 +63,7 @@ export type RemoteFile = {
 };
 
 /** What was downloaded. `resumedAt`: bytes that were there already; `breaks`: how often the connection broke. */
-export type Downloaded = {
+type Downloaded = {
   readonly path: string | null;
   readonly label: string;
   readonly sizeBytes: number;

@@ -106,7 +106,7 @@ function percentText({ percent }: ExportJob): string {
 }
 
 /** The rows that are done: `364,120 of 512,991 rows`. */
-export function rowsText(job: ExportJob): string {
+function rowsText(job: ExportJob): string {
   const { rows_done: done, rows_total: total } = job;
   if (total === null) return 'rows are being counted';
   return done === total
@@ -115,7 +115,7 @@ export function rowsText(job: ExportJob): string {
 }
 
 /** Speed and time left: `122,000 rows/s   0:01 left`. */
-export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): string {
+function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): string {
   const parts: string[] = [];
   if (rate !== null) parts.push(`${numberOf(rate, 'row')}/s`);
   if (left !== null) parts.push(`${formatClock(left * 1000)} left`);

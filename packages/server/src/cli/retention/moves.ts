@@ -37,7 +37,7 @@ function recordsOf({ kind, source, gone }: Move): number {
 }
 
 /** Whether the objects, read back, hold what the source held; '' while there is nothing to compare. */
-export function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
+function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
   if (source === null || object === null) return '';
   const isEqual =
     source.count === object.count &&

@@ -17,7 +17,7 @@ type PlanStore = Plan['store'];
 /** Which part of the plan: that of one tenant, and of days before a date. */
 export type PlanScope = { tenant?: string; before?: string };
 
-export type PlanPage = {
+type PlanPage = {
   rows: string[];
   totals: PlanTotals;
   hotSpace: Plan['hot_space'];

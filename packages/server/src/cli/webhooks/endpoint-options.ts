@@ -71,7 +71,7 @@ export const endpointOptions = [
     'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
   ],
 ] as const;
-export type EndpointOptions = Given<typeof endpointOptions>;
+type EndpointOptions = Given<typeof endpointOptions>;
 
 /** The same settings, by the names of the API. */
 export async function endpointBody(context: Context, options: EndpointOptions & { url?: string }) {
