@@ -2,6 +2,7 @@ import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { Client, RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
+import { formatInstant } from './format.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption, type Output } from './output.ts';
 import { type ListRoute, type PageWalk, walkPages } from './pages.ts';
@@ -124,15 +125,23 @@ export async function printPages<R extends ListRoute>(
       name,
       rows.reduce((sum, row) => sum + row[name], listed.sums[name] ?? 0),
     ]);
-    const { total, nextCursor } = page;
+    const total = page.member('total') as number | null;
+    const { nextCursor } = page;
     const hasMore = nextCursor !== null;
     listed = { client, printed, total, hasMore, nextCursor, sums: Object.fromEntries(summed) };
-    searchedTo = page.searchedTo ?? '';
+    searchedTo = placeOf(page.member('searched_to'));
     if (searchedTo !== '') progress.update(printed, 0);
   }
   progress.clear();
   await printer.end();
   return listed;
+}
+
+/** How far a page that is not full has looked, such as `TX DFW 2026-03-05T00:00:00.000000Z`, or a time alone. */
+function placeOf(searched: unknown): string {
+  if (typeof searched === 'string') return formatInstant(searched);
+  const { tenant, store, occurred_at } = (searched ?? {}) as Record<string, string | null>;
+  return [tenant, store, occurred_at].filter((name) => name != null).join(' ');
 }
 
 function isForPrograms({ json, output }: Options): boolean {

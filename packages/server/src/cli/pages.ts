@@ -1,7 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 import { elementsOf, membersOf } from '../kernel/json-slices.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
-import { formatInstant } from './format.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
@@ -15,10 +14,8 @@ export type Page = {
   rows: string[];
   /** Null on the last page. */
   nextCursor: string | null;
-  /** Number of rows on all pages; null for lists that do not tell. */
-  total: number | null;
-  /** How far a page that is not full has looked, such as `TX DFW 2026-03-05T00:00:00.000000Z`, or a time alone. */
-  searchedTo: string | null;
+  /** What else it tells, by its name in the API; null where it does not. */
+  member(name: string): unknown;
 };
 
 export type ListRoute =
@@ -33,6 +30,7 @@ export type ListRoute =
   | 'GET /jobs'
   | 'GET /notify/notices'
   | 'GET /retention/moves'
+  | 'GET /retention/plan'
   | 'GET /retention/policies'
   | 'GET /webhook/event-types'
   | 'GET /retention/segments'
@@ -92,22 +90,10 @@ export async function* walkPages<R extends ListRoute>(
 export function parsePage(text: string): Page {
   const members = membersOf(text);
   const data = members.get('data');
-  const nextCursor = parseAnswer(members.get('next_cursor') ?? 'null');
+  const member = (name: string) => parseAnswer(members.get(name) ?? 'null');
+  const nextCursor = member('next_cursor');
   if (data === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
     throw new AppError('answer_unexpected', { detail: 'The answer is not a page of a list.' });
   }
-  const total = parseAnswer(members.get('total') ?? 'null');
-  return {
-    rows: elementsOf(data),
-    nextCursor,
-    total: typeof total === 'number' ? total : null,
-    searchedTo: placeOf(parseAnswer(members.get('searched_to') ?? 'null')),
-  };
-}
-
-function placeOf(searched: unknown): string | null {
-  if (typeof searched === 'string') return formatInstant(searched);
-  if (typeof searched !== 'object' || searched === null) return null;
-  const { tenant, store, occurred_at } = searched as Record<string, string | null>;
-  return [tenant, store, occurred_at].filter((name) => name !== null).join(' ');
+  return { rows: elementsOf(data), nextCursor, member };
 }

@@ -41,15 +41,17 @@ export function checkDays({ month, from, to }: Days): void {
   if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) {
     throw usage(`--month: "${month}" is not a month such as 2026-03.`);
   }
-  for (const [name, date] of [
-    ['--from', from],
-    ['--to', to],
-  ] as const) {
-    if (date !== undefined && !isDate(date)) {
-      throw usage(`${name}: "${date}" is not a date such as 2026-03-05.`);
-    }
-  }
+  checkDate('--from', from);
+  checkDate('--to', to);
   if (from !== undefined && to !== undefined && from > to) throw usage('--from lies after --to.');
+}
+
+/** Throws `usage_invalid` unless the value of the option is a date or missing. */
+export function checkDate(flag: string, date: string | undefined): void {
+  if (date === undefined) return;
+  const isDate = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date));
+  if (isDate && addDays(date, 0) === date) return;
+  throw usage(`${flag}: "${date}" is not a date such as 2026-03-05.`);
 }
 
 /** The months that a slice covers completely; null when it begins or ends within a month. */
@@ -71,8 +73,7 @@ export function windowText({ from, to }: { from: string | null; to: string | nul
   return from === to ? from : `${from} … ${to}`;
 }
 
-function isDate(text: string): boolean {
-  return (
-    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text
-  );
+/** The days of a move or an object in words: `2001-01-05`, or `2001-01-05 … 2001-01-31`. */
+export function daysText(of: { first_day: string | null; last_day: string | null }): string {
+  return windowText({ from: of.first_day, to: of.last_day });
 }

@@ -1,22 +1,24 @@
-import { formatCount } from '../../kernel/values.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
+import { moveFilters } from '../../retention/view.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatDuration } from '../format.ts';
+import { moment, whereAny } from '../details.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
-import { formatDays } from './days.ts';
+import { list } from '../list.ts';
+import { daysText } from '../slice.ts';
 
 export type Move = RouteAnswer<'GET /retention/moves/:id'>;
 
 const { word, text, count } = columnsOf<Move>();
 
-export const moveColumns = [
+const columns = [
   word('ID', 'id'),
   text('TENANT', 'tenant'),
   word('KIND', 'kind'),
-  word('DAYS (UTC)', (move) => `${move.first_day}/${move.last_day}`, {
-    shown: (move) => formatDays(move.first_day, move.last_day),
-  }),
+  word('DAYS (UTC)', (move) => `${move.first_day}/${move.last_day}`, { shown: daysText }),
   word('STATE', 'state'),
   count('RECORDS', recordsOf),
   word('DIGEST', digestWord, {
@@ -30,6 +32,58 @@ export const moveColumns = [
   }),
   text('ERROR', errorText),
 ];
+
+export const moves = list('GET /retention/moves', {
+  summary: 'read the journal: what was moved, merged, deleted, erased',
+  description:
+    'Reads the journal of moves, the latest first. DIGEST is ✓ when the written objects, read back, hold exactly what the source held.',
+  examples: [
+    'svcctl retention moves',
+    'svcctl retention moves --tenant TX --state failed',
+    'svcctl retention moves --limit 1 --json source,object',
+  ],
+  filters: moveFilters,
+  limit: { of: 'moves', rows: 50 },
+  columns,
+  below: {
+    none: 'No moves. What would move now: svcctl retention plan',
+    one: 'move',
+    more: 'older ones',
+    next: 'look at one: svcctl retention move mv_…',
+  },
+});
+
+export const move = call('GET /retention/moves/:id', {
+  summary: 'show one move of the journal, with both triples',
+  description:
+    'Shows one move: each step of it with its time, and count, bytes and digest of the source beside those of the written objects as they were read back.',
+  argument: ['<id>', 'the move’s id, as svcctl retention moves prints it'],
+  examples: [
+    'svcctl retention move mv_4fTq9Zx7Kq2LmN0p',
+    'svcctl retention move mv_4fTq9Zx7Kq2LmN0p --json state,source,object',
+  ],
+  facts(row, now) {
+    const stored = row.stored_bytes === null ? '' : `, ${formatBytes(row.stored_bytes)}`;
+    const written = numberOf(row.segments_out, 'object');
+    return [
+      ['id', row.id],
+      ['tenant', row.tenant],
+      ['kind', row.kind],
+      ['state', row.failed_in === null ? row.state : `${row.state}, when ${row.failed_in}`],
+      ...whereAny('error', row.error_code && errorText(row)),
+      ['days', daysText(row)],
+      ['run', row.run_id],
+      ['objects', `${written} written${stored}; ${row.segments_in} replaced`],
+      ['planned', moment(row.planned_at, now)],
+      ['copied', moment(row.copied_at, now)],
+      ['verified', moment(row.verified_at, now)],
+      ['switched', moment(row.switched_at, now)],
+      ['removed', moment(row.removed_at, now)],
+      ...whereAny('failed', moment(row.failed_at, now)),
+    ];
+  },
+  more: (row, _answer, context) => ['', ...tripleLines(context, row)],
+});
 
 /** How many records a move was about: those that moved or were merged, or those that were deleted. */
 function recordsOf({ kind, source, gone }: Move): number {
@@ -59,7 +113,7 @@ export function errorText({ error_code, error }: Move): string | null {
 }
 
 /** The two triples, one below the other, and whether they are equal. */
-export function tripleLines(context: Context, move: Move): string[] {
+function tripleLines(context: Context, move: Move): string[] {
   const { source, object, gone } = move;
   const rows = [
     ['SOURCE', source],

@@ -1,55 +1,56 @@
-import { membersOf } from '../../kernel/json-slices.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import type { Client, RouteAnswer } from '../client.ts';
+import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { formatBytes, formatInstant } from '../format.ts';
-import { maxPageRows, parsePage } from '../pages.ts';
-import { parseAnswer } from '../parse-answer.ts';
-import { withRetries } from '../retry.ts';
-import { formatDays } from './days.ts';
+import { createRowPrinter } from '../output.ts';
+import { type Page, walkPages } from '../pages.ts';
+import { checkDate, daysText } from '../slice.ts';
+import { formatOptions, jsonOption, verb } from '../verb.ts';
 
 type Plan = RouteAnswer<'GET /retention/plan'>;
 export type PlanRow = Plan['data'][number];
-export type PlanTotals = Plan['totals'];
-type PlanStore = Plan['store'];
 
 /** Which part of the plan: that of one tenant, and of days before a date. */
-export type PlanScope = { tenant?: string; before?: string };
+export const scopeOptions = [
+  ['--tenant <tenant>', 'only this tenant'],
+  ['--before <date>', 'only days before this one, as 2026-03-05 (UTC)'],
+] as const;
 
-type PlanPage = {
-  rows: string[];
-  totals: PlanTotals;
-  hotSpace: Plan['hot_space'];
-  /** Why nothing can be moved or deleted; null when it can. */
-  problem: string | null;
-};
-
-/** Walks through the plan page by page. The totals of all rows are on each page. */
-export async function* walkPlan(
-  { io }: Context,
-  client: Client,
-  { tenant, before }: PlanScope,
-): AsyncGenerator<PlanPage, void, undefined> {
-  let cursor: string | null | undefined;
-  while (cursor !== null) {
-    const query = { tenant, before, limit: maxPageRows, cursor };
-    const read = () => client.text('GET /retention/plan', { query });
-    const text = cursor === undefined ? await read() : await withRetries(io, read);
-    const { rows, nextCursor } = parsePage(text);
-    const member = (name: string) => parseAnswer(membersOf(text).get(name) ?? 'null');
-    yield {
-      rows,
-      totals: member('totals') as PlanTotals,
-      hotSpace: member('hot_space') as Plan['hot_space'],
-      problem: (member('store') as PlanStore | null)?.problem ?? null,
-    };
-    cursor = nextCursor === cursor ? null : nextCursor;
-  }
-}
+export const plan = verb({
+  summary: 'tell what a run would move and delete now',
+  description:
+    'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
+  examples: [
+    'svcctl retention plan',
+    'svcctl retention plan --tenant TX --before 2001-05-01',
+    'svcctl retention plan --json tenant,kind,count',
+  ],
+  options: [...scopeOptions, jsonOption, ...formatOptions],
+  answers: 'GET /retention/plan data',
+  async act(context, { json, output: format, header: hasHeader, ...scope }) {
+    checkDate('--before', scope.before);
+    const printer = createRowPrinter<PlanRow>(context, { columns, json, format, hasHeader });
+    const client = await context.connect();
+    const route = 'GET /retention/plan';
+    // The totals of all rows are on each page.
+    let last: Page | undefined;
+    for await (const page of walkPages(context.io, client, { route, query: scope })) {
+      await printer.write(page.rows);
+      last = page;
+    }
+    await printer.end();
+    const problem = (last?.member('store') as Plan['store'] | null)?.problem ?? null;
+    if (problem !== null) context.note(`Nothing can be moved or deleted now. ${problem}`);
+    if (json !== undefined || !context.isTerminal) return;
+    const totals = last?.member('totals') as Plan['totals'];
+    const space = last?.member('hot_space') as Plan['hot_space'];
+    context.hint(`${totalsText(totals)} · do it: svcctl retention run`);
+    if (space !== null) context.hint(hotSpaceText(space));
+  },
+});
 
 /** The totals: `3 tenants · 512,991 records (246 MB) would move · 1,204 records (611 kB) would be deleted`. */
-export function totalsText(totals: PlanTotals): string {
+export function totalsText(totals: Plan['totals']): string {
   const { move, delete: gone, held, versioned } = totals;
   const parts: string[] = [];
   if (move.count > 0) parts.push(`${amount(move)} would move to the cold tier`);
@@ -60,7 +61,7 @@ export function totalsText(totals: PlanTotals): string {
 }
 
 /** How much hot space is dead: `254 MB of 1.1 GB of hot space is dead: the end of a run gives it back`. */
-export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
+function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
   const { size_bytes: size, dead_bytes: dead, snapshot_since: since } = space;
   const held =
     since === null || dead === 0
@@ -70,18 +71,16 @@ export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
 }
 
 /** An amount of records: `512,991 records (246 MB) of 3 tenants`. */
-export function amount({ tenants, count, bytes }: PlanTotals['move']): string {
+export function amount({ tenants, count, bytes }: Plan['totals']['move']): string {
   return `${numberOf(count, 'record')} (${formatBytes(bytes)}) of ${numberOf(tenants, 'tenant')}`;
 }
 
 const { word, text, count, bytes } = columnsOf<PlanRow>();
 
-export const planColumns = [
+const columns = [
   text('TENANT', 'tenant'),
   word('WHAT', 'kind'),
-  word('DAYS (UTC)', (row) => `${row.first_day}/${row.last_day}`, {
-    shown: (row) => formatDays(row.first_day, row.last_day),
-  }),
+  word('DAYS (UTC)', (row) => `${row.first_day}/${row.last_day}`, { shown: daysText }),
   count('RECORDS', 'count'),
   bytes('BYTES', 'bytes'),
   word('HELD', (row) => (row.held ? 'held' : ''), {
