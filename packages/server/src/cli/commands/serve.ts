@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { untilAborted } from '../io.ts';
 import { startText } from '../start-text.ts';
 import { command, signInOption } from '../verb.ts';
 
@@ -58,13 +59,6 @@ function explainStart(error: unknown, settings: Settings): unknown {
   return new AppError('settings_invalid', {
     detail: `${setting}: ${error.message}.`,
     cause: error,
-  });
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 

@@ -2,7 +2,47 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { JsonOption } from '../output.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { wholeNumber } from '../help.ts';
+import { type Given, jsonOption, type Own } from '../verb.ts';
+
+const modes = ['ok', 'fail', 'hang', 'slow', 'reset', 'bomb', 'redirect', 'gone', 'flaky'] as const;
+type Mode = (typeof modes)[number];
+
+export const listenOptions = [
+  ['--port <port>', 'port to listen on (default: a free one)', wholeNumber(0)],
+  new Option('--host <address>', 'address to listen on').default('127.0.0.1') as Own<{
+    host: string;
+  }>,
+  ['--secret <secret>', 'whsec_… to check signatures with; - reads it from stdin'],
+  ['--register', 'register this receiver as an endpoint of --tenant, and delete it at the end'],
+  ['--tenant <tenant>', 'with --register: the tenant'],
+  new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok') as Own<{
+    mode: Mode;
+  }>,
+  ['--status <status>', 'HTTP status of the answer (default: 204; fail: 500)', parseStatus],
+  ['--fail-first <number>', 'fail so many times, then accept', wholeNumber(0)],
+  ['--delay <time>', 'wait before each answer, as 500ms, 2s or 1m', parseDelay],
+  ['--once [number]', 'end after one delivery, or so many', wholeNumber(1)],
+  jsonOption,
+  ['--ndjson', 'print one JSON object a line, as they come'],
+] as const;
+export type ListenOptions = Given<typeof listenOptions>;
+
+function parseStatus(text: string): number {
+  const status = /^[2-5]\d\d$/.test(text) ? Number(text) : 0;
+  if (status > 0) return status;
+  throw new InvalidArgumentError('It is not a status from 200 to 599.');
+}
+
+const unitMillis: Record<string, number> = { ms: 1, s: 1000, m: 60_000 };
+
+function parseDelay(text: string): number {
+  const [, amount, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
+  const millis = Number(amount) * (unitMillis[unit ?? ''] ?? Number.NaN);
+  if (millis >= 0) return millis;
+  throw new InvalidArgumentError('It is not a time such as 500ms, 2s or 1m.');
+}
 
 /** The answer to one delivery. */
 export type Answer = {
@@ -105,35 +145,6 @@ function fail(told: Told): Answer {
 function redirectStatus(status: number | undefined): number {
   return status !== undefined && status >= 300 && status < 400 ? status : 302;
 }
-
-export const modes = [
-  'ok',
-  'fail',
-  'hang',
-  'slow',
-  'reset',
-  'bomb',
-  'redirect',
-  'gone',
-  'flaky',
-] as const;
-export type Mode = (typeof modes)[number];
-
-export type ListenOptions = {
-  port?: number;
-  host: string;
-  secret?: string;
-  register?: true;
-  tenant?: string;
-  mode: Mode;
-  status?: number;
-  failFirst?: number;
-  /** How long to wait before the answer, in milliseconds. */
-  delay?: number;
-  once?: number | true;
-  json?: JsonOption;
-  ndjson?: true;
-};
 
 const mostIds = 100_000;
 

@@ -5,13 +5,42 @@ import { createClient } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
+import { untilAborted } from '../io.ts';
 import { createRowPrinter } from '../output.ts';
+import { command } from '../verb.ts';
 import { shortId } from '../webhooks/deliveries.ts';
-import { answerText, isAccepting, type ListenOptions } from './behaviour.ts';
+import { answerText, isAccepting, type ListenOptions, listenOptions } from './behaviour.ts';
 import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
 
+const modesHelp = `
+Modes:
+  ok        accepts (204)
+  fail      answers 500, or --status
+  hang      takes the request and never answers
+  slow      accepts after 5 s, or --delay
+  reset     cuts the connection
+  bomb      answers 200 with a small body that inflates to 64 MiB
+  redirect  answers 302
+  gone      answers 410: the service then disables the endpoint
+  flaky     fails the first attempt of each delivery, accepts the second`;
+
+export const listen = command({
+  description:
+    'Receives webhooks here and prints a line for each: whether its signature is right, whether it came before, and what it was answered. Can be told to fail in the ways that receivers do. Ends with Ctrl-C and a summary.',
+  examples: [
+    'svcctl listen --register --tenant TX',
+    'svcctl listen --register --tenant TX --mode hang --fail-first 3',
+    'svcctl listen --port 9000 --secret - --status 503 < secret.txt',
+    'svcctl listen --register --tenant TX --once 10 --ndjson',
+  ],
+  options: listenOptions,
+  answers: ['at', 'id', 'type', 'verified', 'fault', 'duplicate', 'bytes', 'answered'],
+  notes: modesHelp,
+  act: receive,
+});
+
 /** Receives webhooks until Ctrl-C, or until the number that `once` asks for has come. */
-export async function listen(context: Context, options: ListenOptions): Promise<void> {
+async function receive(context: Context, options: ListenOptions): Promise<void> {
   const { tenant } = options;
   if (options.register && tenant === undefined) {
     throw usage('--register needs --tenant.');
@@ -22,7 +51,7 @@ export async function listen(context: Context, options: ListenOptions): Promise<
   const secret = await findSecret(context, options);
   const report = createReport(context, options);
   const end = new AbortController();
-  const ended = whenAborted(AbortSignal.any([context.io.signal, end.signal]));
+  const ended = untilAborted(AbortSignal.any([context.io.signal, end.signal]));
   const most = options.once === true ? 1 : (options.once ?? Number.POSITIVE_INFINITY);
   let over = 0;
   const receiver = await startReceiver(options, {
@@ -198,11 +227,4 @@ const columns = [
 function signatureText({ verified, fault }: Row): string {
   if (verified === null) return 'unchecked';
   return verified ? '✓' : `✗ ${fault}`;
-}
-
-function whenAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
