@@ -1,3 +1,4 @@
+import { workStates } from '../kernel/values.ts';
 import type { Client, Route } from './client.ts';
 import type { Context } from './context.ts';
 import { inputOf } from './details.ts';
@@ -25,7 +26,7 @@ type Following<J extends Job> = {
   speed?: ProgressOptions['speed'];
   /** Replaces speed and time left. */
   pace?: (job: J) => string;
-  /** Whether the job has not ended; by default, whether it is queued, runs or waits. */
+  /** Whether the job has not ended; by default, whether it is queued, runs, waits or is paused. */
   isUnderWay?: (job: J) => boolean;
   /** What it waits for, null while it does not; each of these is said once. */
   waits?: (job: J) => readonly (string | null)[];
@@ -91,7 +92,7 @@ function waitTexts({ state, waiting_for, error }: Job): [string | null] {
 
 /** Whether a job has not ended. */
 export function isAtWork({ state }: { state: string }): boolean {
-  return state === 'queued' || state === 'running' || state === 'waiting';
+  return workStates.some((open) => open === state);
 }
 
 /** How long a job has worked, in milliseconds; null when it has not ended. */

@@ -1,4 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import type { Chosen } from '../../kernel/view.ts';
 import { deadLetterFilters } from '../../webhooks/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -10,11 +11,12 @@ import { styled } from '../io.ts';
 import { type Listed, list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import type { Verbs } from '../verb.ts';
-import { type DeadLetterOptions, filterWords } from '../webhooks/dead-letter-options.ts';
+import { filterWords, purge, retry } from '../webhooks/bulk-all.ts';
+import { cancel, job, jobs, pause, resume, retries } from '../webhooks/bulk-jobs.ts';
 import { deadLetterColumns } from '../webhooks/deliveries.ts';
 import { tookText } from '../webhooks/endpoints.ts';
-import { cancel, job, jobs, pause, purge, resume, retries, retry } from './dlq-bulk.ts';
 
+type DeadLetterOptions = Chosen<typeof deadLetterFilters>;
 type LsOptions = DeadLetterOptions & { q?: string };
 
 const { class: _, ...groupFilters } = deadLetterFilters;

@@ -5,7 +5,7 @@ import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import { type Verbs, verb } from '../verb.ts';
@@ -18,9 +18,9 @@ import {
   stateOf,
   storyLines,
 } from '../webhooks/endpoints.ts';
+import { replay } from '../webhooks/replay.ts';
 import { testFilter } from '../webhooks/test-filter.ts';
 import { poll } from './endpoints-poll.ts';
-import { replayVerb } from './endpoints-replay.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
 
@@ -88,7 +88,7 @@ const create = call('POST /webhook/endpoints', {
   ],
   check({ pull, url }) {
     if (pull && url !== undefined) throw usage('--pull and --url exclude each other.');
-    if (!pull) required(url, '--url');
+    if (!pull && url === undefined) throw usage('--url is missing.');
   },
   async body({ tenant, pull, secret, disabled, ...options }, context) {
     const { headers, ...body } = await endpointBody(context, options);
@@ -307,6 +307,6 @@ export const endpoints: Verbs = {
   ping,
   poll,
   skip,
-  replay: replayVerb,
+  replay,
   'test-filter': testFilter,
 };

@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
-import { formatCount, numberOf, workStates } from '../../kernel/values.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { JobKindName } from '../../platform/jobs/values.ts';
 import { jobFilters } from '../../platform/jobs/view.ts';
 import { call } from '../act.ts';
@@ -12,7 +12,7 @@ import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import { type Verbs, verb } from '../verb.ts';
-import { parseRate } from './dlq-bulk.ts';
+import { parseRate } from '../webhooks/bulk-jobs.ts';
 
 type Job = RouteAnswer<'GET /jobs/:id'>;
 
@@ -112,7 +112,6 @@ const wait = call('GET /jobs/:id', {
       ...{ route: 'GET /jobs/:id', started, role: roles[started.kind] },
       far: ({ progress }) => progress ?? { done: 0, total: null },
       describe: (_done, _total, job) => progressText(job.progress) ?? '',
-      isUnderWay: ({ state }) => workStates.some((open) => open === state),
       waits: ({ state, error }) => [
         state === 'waiting' ? `${id} waits, and goes on by itself: ${error ?? ''}` : null,
         state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,

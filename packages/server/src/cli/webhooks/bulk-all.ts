@@ -1,33 +1,141 @@
-import { AppError } from '../../kernel/errors.ts';
+import { InvalidArgumentError } from 'commander';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { numberOf } from '../../kernel/values.ts';
-import { paramsOf } from '../../kernel/view.ts';
+import { type Chosen, paramsOf } from '../../kernel/view.ts';
 import type { BulkAction } from '../../webhooks/values.ts';
 import { bulkFilters } from '../../webhooks/view.ts';
-import type { Client, RouteAnswer, RouteInput } from '../client.ts';
+import { doEach } from '../act.ts';
+import type { RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { usage } from '../help.ts';
-import { printJson } from '../output.ts';
-import { createTable, noteTable } from '../table.ts';
-import { type BulkJob, followBulkJob, leftAlone, tellBulkEnd } from './bulk-jobs.ts';
-import { type BulkFilters, filterWords } from './dead-letter-options.ts';
+import { shellQuote } from '../format.ts';
+import { usage, wholeNumber } from '../help.ts';
+import { createRowPrinter } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { type Given, optionsOf, verb, yesOption } from '../verb.ts';
+import { type BulkJob, leftAlone, tellBulkEnd } from './bulk-jobs.ts';
+import type { DeliveryRow } from './deliveries.ts';
+import { doPreviewed } from './previewed-job.ts';
 
-export type BulkOptions = BulkFilters & {
-  from?: string;
-  to?: string;
-  olderThan?: string;
-  rate?: number;
-  dryRun?: true;
-  yes?: true;
-  wait: boolean;
-  json?: true;
-};
+const idsArgument = ['[id...]', 'ids, as svcctl dlq ls prints them'] as const;
+
+/** The options of what is done to single rows, or with --all to those that a filter finds. */
+const bulkOptions = [
+  ['--all', 'all rows, or those that the options below leave'],
+  ...optionsOf(bulkFilters),
+  ['--from <time>', 'only what failed from then on: a time, a day, or a span ago such as 2h'],
+  ['--to <time>', 'only what failed up to then'],
+  ['--older-than <span>', 'only what failed at least so long ago, such as 12h or 30d', parseSpan],
+  ['--rate <rows>', 'rows a second, at most', wholeNumber(1)],
+  ['--dry-run', 'only show what would be done'],
+  yesOption,
+  ['--no-wait', 'print the job’s id and leave it at work'],
+] as const;
+type Options = Given<typeof bulkOptions> & Chosen<typeof bulkFilters> & { json?: true };
+
+function parseSpan(text: string): string {
+  if (/^\d{1,5}[mhd]$/.test(text)) return text;
+  throw new InvalidArgumentError('It is no span such as 90m, 12h or 30d.');
+}
+
+export const retry = verb({
+  summary: 're-arm failed deliveries, by id or all that match',
+  description:
+    'Queues failed deliveries at once, with a fresh budget of attempts; the drainer sends them when it runs. With --all it is a job of the service: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work.',
+  argument: idsArgument,
+  examples: [
+    'svcctl dlq retry dlv_070t1x2y3Kq2LmN0pAbCdE',
+    'svcctl dlq ls --status abandoned --tenant TX | cut -f1 | xargs -r svcctl dlq retry',
+    'svcctl dlq retry --all --status abandoned --endpoint ep_4fTq9Zx7Kq2LmN0p --dry-run',
+    'svcctl dlq retry --all --status abandoned --from 2h --rate 100 --yes',
+  ],
+  options: [...bulkOptions, ['--json', 'print the rows, or the job, as JSON']],
+  async act(context, options: Options, ids) {
+    if (await isForAll(context, 'retry', options, ids)) return;
+    await retryEach(context, ids, options);
+  },
+});
+
+export const purge = verb({
+  summary: 'discard failed deliveries for good, by id or all that match',
+  description:
+    'Discards deliveries that are queued, pending or abandoned: they are never sent. The history keeps them as discarded, without the answers of receivers, and without the payload unless another delivery needs it. With --all it is a job of the service, of what is pending or abandoned: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work.',
+  argument: idsArgument,
+  examples: [
+    'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE',
+    'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE dlv_070t1x2y3Kq2LmN0pAbCdF --yes',
+    'svcctl dlq purge --all --status abandoned --older-than 30d --dry-run',
+    'svcctl dlq purge --all --status abandoned --tenant TX --type incident. --yes',
+  ],
+  options: [...bulkOptions, ['--json', 'with --all: print the job as JSON']],
+  async act(context, options: Options, ids) {
+    if (await isForAll(context, 'purge', options, ids)) return;
+    if (options.json) throw usage('--json goes with --all, not with ids.');
+    const client = await context.connect();
+    await confirm(context, options.yes, {
+      question: `Discard ${ids.length === 1 ? ids[0] : numberOf(ids.length, 'delivery', 'deliveries')}? It cannot be undone.`,
+      act: 'Discard',
+      refused: 'Nothing was discarded.',
+    });
+    await doEach(context, ids, async (id) => {
+      await client.text('DELETE /webhook/dlq/:id', { params: { id } });
+      context.note(`Discarded ${id}.`);
+    });
+  },
+});
+
+/** Does it to whatever the filter finds, if --all is given, and returns whether it did. Else the ids are meant. */
+async function isForAll(
+  context: Context,
+  action: BulkAction,
+  options: Options,
+  ids: readonly string[],
+): Promise<boolean> {
+  if (ids.length > 0 === (options.all === true)) {
+    throw usage(
+      `Give ids, or --all with what to ${action}. List them: svcctl dlq ls --status abandoned`,
+    );
+  }
+  if (options.all) await doAll(context, action, options);
+  else refuseFilters(options);
+  return options.all === true;
+}
+
+/** Retries ids one by one, and prints which were refused. */
+async function retryEach(
+  context: Context,
+  ids: readonly string[],
+  { json }: Options,
+): Promise<void> {
+  const printer = createRowPrinter<DeliveryRow>(context, { columns: [], json });
+  const client = await context.connect();
+  await doEach(context, ids, async (id) => {
+    const text = await client.text('POST /webhook/dlq/:id/retry', { params: { id } });
+    if (json) await printer.write([text]);
+    else {
+      const { target } = parseAnswer(text) as DeliveryRow;
+      context.note(`Retry queued for ${id} (${target}). The drainer sends it when it runs.`);
+    }
+  });
+  if (json) await printer.end();
+}
+
+/** Refuses filters beside ids, because a filter would seem to narrow the ids down. */
+function refuseFilters(options: Options): void {
+  const onlyAll = [
+    ...(['status', 'tenant', 'endpoint', 'class', 'type', 'from', 'to', 'olderThan'] as const),
+    ...(['rate', 'dryRun'] as const),
+  ];
+  const given = onlyAll.find((name) => options[name] !== undefined);
+  const flag = given?.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
+  if (flag === undefined) return;
+  throw usage(`--${flag} goes with --all, not with ids.`);
+}
 
 type Request = RouteInput<'POST /webhook/dlq/retry'>['body'];
-type Answer = RouteAnswer<'POST /webhook/dlq/retry'>;
-type Preview = Extract<Answer, { groups: unknown }>;
+type Preview = Extract<RouteAnswer<'POST /webhook/dlq/retry'>, { groups: unknown }>;
+type Group = Preview['groups'][number];
 
 const words = {
   retry: { act: 'Retry', done: 'retried', note: '' },
@@ -35,11 +143,7 @@ const words = {
 } as const;
 
 /** Retries or purges all deliveries that a filter finds: shows which, asks, and follows the job that does it. */
-export async function doAll(
-  context: Context,
-  action: BulkAction,
-  options: BulkOptions,
-): Promise<void> {
+async function doAll(context: Context, action: BulkAction, options: Options): Promise<void> {
   const { act, done, note } = words[action];
   if (!options.dryRun && !options.yes) assertCanAsk(context, act);
   const nowMillis = context.io.now();
@@ -48,94 +152,63 @@ export async function doAll(
   }
   const filter: Request = {
     ...paramsOf(bulkFilters, options),
-    failed_from: moment('--from', options.from, { nowMillis, edge: 'first' }),
-    failed_to: moment('--to', options.to, { nowMillis, edge: 'last' }),
+    failed_from: readTime('--from', options.from, { nowMillis, edge: 'first' }),
+    failed_to: readTime('--to', options.to, { nowMillis, edge: 'last' }),
     older_than: options.olderThan,
   };
   const client = await context.connect();
-  const route = `POST /webhook/dlq/${action}` as const;
-  const preview = await previewAll(client, route, filter);
-  if (options.dryRun) {
-    await printPreview(context, preview, { action, options });
-    return;
-  }
-  if (preview.count === 0) {
-    if (options.json) await printJson(context, preview);
-    context.note(`Nothing to ${act.toLowerCase()}${leftText(preview, action)}.`);
-    return;
-  }
-  if (!options.yes) {
-    noteTable(context, groupColumns, preview.groups);
-    context.note(`${summary(preview, action)}.`);
-  }
-  await confirm(context, options.yes, {
-    question: `${act} ${numberOf(preview.count, 'row')}?${note}`,
-    act,
-    refused: `Nothing was ${done}.`,
+  const again = commandOf(action, options);
+  await doPreviewed<Preview, BulkJob, Group>(context, client, options, {
+    ...{ name: action, act, refused: `Nothing was ${done}.`, of: ['row'] },
+    ask: (isDry) =>
+      client.json(`POST /webhook/dlq/${action}`, {
+        body: { ...filter, ...(isDry ? { dry_run: true } : { rate: options.rate }) },
+      }),
+    columns: groupColumns,
+    lines: ({ groups }) => groups,
+    tell(preview, isDry) {
+      const left = preview.skipped === 0 ? '' : `; ${leftAlone(preview.skipped, action)}`;
+      const summary = `${numberOf(preview.count, 'row')} would be ${done}${left}`;
+      if (isDry) context.hint(`${summary} · do it: ${again}`);
+      else context.note(`${summary}.`);
+    },
+    tellNothing({ skipped }) {
+      const left = skipped === 0 ? '' : `; ${leftAlone(skipped, action)}`;
+      context.note(`Nothing to ${act.toLowerCase()}${left}.`);
+    },
+    question: ({ count }) => `${act} ${numberOf(count, 'row')}?${note}`,
+    route: 'GET /webhook/dlq/jobs/:id',
+    waits: ({ id, state, waits_for_endpoint: isHeld, endpoint_id: endpoint }) => [
+      state === 'paused' ? `${id} is paused. Go on: svcctl dlq resume ${id}` : null,
+      isHeld
+        ? `${id} waits: its endpoint is disabled. Go on: svcctl endpoints enable ${endpoint}`
+        : null,
+    ],
+    look: ({ id }) => `Look: svcctl dlq jobs · stop it: svcctl dlq cancel ${id}`,
+    tellEnd: (job) => tellBulkEnd(context, job, again),
   });
-  const made = await client.json(route, { body: { ...filter, rate: options.rate } });
-  if ('groups' in made) throw new AppError('answer_unexpected', { detail: 'There is no job.' });
-  if (!options.wait) {
-    await leave(context, made, options);
-    return;
-  }
-  const job = await followBulkJob(context, client, made);
-  if (options.json) await printJson(context, job);
-  tellBulkEnd(context, job, commandOf(action, options));
 }
 
-async function previewAll(
-  client: Client,
-  route: `POST /webhook/dlq/${BulkAction}`,
-  filter: Request,
-): Promise<Preview> {
-  const answer = await client.json(route, { body: { ...filter, dry_run: true } });
-  if ('groups' in answer) return answer;
-  throw new AppError('answer_unexpected', { detail: 'The answer is not a preview.' });
+/** The same command as one that can be pasted. */
+function commandOf(action: BulkAction, options: Options): string {
+  const { from, to, olderThan } = options;
+  const times = Object.entries({ from, to, 'older-than': olderThan }).map(([name, value]) =>
+    value === undefined ? '' : ` --${name} ${value}`,
+  );
+  return `svcctl dlq ${action} --all${filterWords(options)}${times.join('')}`;
 }
 
-/** Prints the id of the job, which goes on without this command. */
-async function leave(context: Context, job: BulkJob, { json }: BulkOptions): Promise<void> {
-  if (json) await printJson(context, job);
-  else await context.out.write(`${job.id}\n`);
-  context.hint(`It is at work. Look: svcctl dlq jobs · stop it: svcctl dlq cancel ${job.id}`);
+/** The same filter as words of a command line that can be pasted. */
+export function filterWords(options: Chosen<typeof bulkFilters>): string {
+  return (['status', 'tenant', 'endpoint', 'class', 'type'] as const)
+    .flatMap((name) => {
+      const value = options[name];
+      return value === undefined ? [] : [` --${name} ${shellQuote(value)}`];
+    })
+    .join('');
 }
 
-/** Prints what --dry-run would do, and the command that does it. */
-async function printPreview(
-  context: Context,
-  preview: Preview,
-  { action, options }: { action: BulkAction; options: BulkOptions },
-): Promise<void> {
-  if (options.json) {
-    await printJson(context, preview);
-    return;
-  }
-  await createTable(context, groupColumns).write(preview.groups);
-  context.hint(`${summary(preview, action)} · do it: ${commandOf(action, options)}`);
-}
-
-function summary(preview: Preview, action: BulkAction): string {
-  return `${numberOf(preview.count, 'row')} would be ${words[action].done}${leftText(preview, action)}`;
-}
-
-function leftText({ skipped }: Preview, action: BulkAction): string {
-  return skipped === 0 ? '' : `; ${leftAlone(skipped, action)}`;
-}
-
-function commandOf(action: BulkAction, options: BulkOptions): string {
-  return `svcctl dlq ${action} --all${filterWords(options)}${timeWords(options)}`;
-}
-
-function timeWords({ from, to, olderThan }: BulkOptions): string {
-  return [
-    from === undefined ? '' : ` --from ${from}`,
-    to === undefined ? '' : ` --to ${to}`,
-    olderThan === undefined ? '' : ` --older-than ${olderThan}`,
-  ].join('');
-}
-
-const { word, count, target } = columnsOf<Preview['groups'][number]>();
+const { word, count, target } = columnsOf<Group>();
 const groupColumns = [
   count('ROWS', 'count'),
   word('CLASS', 'failure_class'),
@@ -149,7 +222,7 @@ const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_
  * Reads the time of an option: an RFC 3339 time, a day (`edge` says which end of it), or a span ago such as 2h. Throws
  * `usage_invalid`.
  */
-export function moment(
+export function readTime(
   flag: string,
   text: string | undefined,
   { nowMillis, edge }: { nowMillis: number; edge: 'first' | 'last' },

@@ -1,34 +1,166 @@
+import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import type { BulkAction } from '../../webhooks/values.ts';
-import type { Client, RouteAnswer } from '../client.ts';
+import { outcomeParts, settledText } from '../../webhooks/dead-letters/view.ts';
+import { type BulkAction, bulkActions } from '../../webhooks/values.ts';
+import { call } from '../act.ts';
+import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { followJob } from '../follow-job.ts';
+import { moment, section, whereAny } from '../details.ts';
+import { wholeNumber } from '../help.ts';
+import { list } from '../list.ts';
+import { verb } from '../verb.ts';
 
 export type BulkJob = RouteAnswer<'GET /webhook/dlq/jobs/:id'>;
 
-/** Shows the progress of a bulk job until it ends. */
-export function followBulkJob(
-  context: Context,
-  client: Client,
-  started: BulkJob,
-): Promise<BulkJob> {
-  const { id, action } = started;
-  return followJob(context, client, {
-    ...{ route: 'GET /webhook/dlq/jobs/:id', started, role: 'api' },
-    far: (job) => ({ done: job.rows_done + job.rows_skipped, total: job.rows_total }),
-    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'row')}`,
-    speed: (perSecond) => `${numberOf(perSecond, 'row')}/s`,
-    isUnderWay: ({ state }) => state === 'running' || state === 'paused',
-    waits: (job) => [
-      job.state === 'paused' ? `${id} is paused. Go on: svcctl dlq resume ${id}` : null,
-      job.waits_for_endpoint
-        ? `${id} waits: its endpoint is disabled. Go on: svcctl endpoints enable ${job.endpoint_id}`
-        : null,
-    ],
-    goesOn: `The ${action} goes on without this command. Look: svcctl dlq jobs · stop it: svcctl dlq cancel ${id}`,
-  });
+const jobArgument = ['<job>', 'the job’s id, as svcctl dlq jobs prints it'] as const;
+
+const { word, text, count, ago } = columnsOf<BulkJob>();
+
+const jobColumns = [
+  word('ID', 'id'),
+  word('STATE', 'state'),
+  count('DONE', 'rows_done'),
+  count('OF', 'rows_total'),
+  count('LEFT ALONE', 'rows_skipped'),
+  text('FILTER', filterText),
+  text('BY', 'created_by'),
+  ago('CREATED', 'created_at'),
+];
+
+export const jobs = list('GET /webhook/dlq/jobs', {
+  summary: 'list the jobs of dlq retry --all and dlq purge --all',
+  description:
+    'Lists the jobs that dlq retry --all and dlq purge --all have made, newest first, how far they are, and what became of their rows.',
+  examples: ['svcctl dlq jobs', 'svcctl dlq jobs --action purge --json id,state,rows_done'],
+  filters: { action: { choices: bulkActions, help: 'only those that do this' } },
+  limit: { of: 'jobs', rows: 20 },
+  columns: [word('ACTION', 'action'), ...jobColumns, text('OUTCOME', outcomeText)],
+  below: {
+    none: 'No jobs. Make one: svcctl dlq retry --all --status abandoned',
+    one: 'job',
+    next: 'what became of it: svcctl dlq job JOB · svcctl dlq pause|resume|cancel JOB',
+  },
+});
+
+export const retries = list('GET /webhook/dlq/retries', {
+  summary: 'list the jobs of dlq retry --all, and how far they are',
+  description:
+    'Lists the jobs that dlq retry --all has made, newest first, and how far they are. Those of dlq purge --all as well: svcctl dlq jobs',
+  examples: [
+    'svcctl dlq retries',
+    'svcctl dlq retries --limit 1 --json state,rows_done,rows_total',
+  ],
+  limit: { of: 'jobs', rows: 20 },
+  columns: jobColumns,
+  below: {
+    none: 'No jobs. Make one: svcctl dlq retry --all --status abandoned',
+    one: 'job',
+    next: 'svcctl dlq pause|resume|cancel rty_…',
+  },
+});
+
+/** What became of a job: `24 re-armed · 1 failed again · 23 wait for the breaker · still under way`. */
+function outcomeText(job: BulkJob): string {
+  return [...outcomeParts(job).map((part) => part.text), settledText(job)]
+    .filter((part) => part !== '')
+    .join(' · ');
 }
+
+export const job = call('GET /webhook/dlq/jobs/:id', {
+  summary: 'show what became of a job of dlq retry --all or dlq purge --all',
+  description:
+    'Shows a job that dlq retry --all or dlq purge --all has made: what it did, and what became of its rows, each number with the command that lists these rows. It is looked at for 30 days, until all have ended.',
+  argument: jobArgument,
+  examples: [
+    'svcctl dlq job rty_4fTq9Zx7Kq2LmN0p',
+    'svcctl dlq job rty_4fTq9Zx7Kq2LmN0p --json outcome',
+  ],
+  facts: (found, now) => [
+    ['id', found.id],
+    ['action', found.action],
+    ['state', found.state],
+    ['filter', filterText(found)],
+    ['done', `${formatCount(found.rows_done)} of ${numberOf(found.rows_total, 'row')}`],
+    ...whereAny('left alone', found.rows_skipped === 0 ? null : formatCount(found.rows_skipped)),
+    ['asked for', `${moment(found.created_at, now)} by ${found.created_by}`],
+    ...whereAny('finished', moment(found.finished_at, now)),
+    ...whereAny('settled', moment(found.outcome?.settled_at ?? null, now)),
+  ],
+  more: (found, _answer, context) => [
+    ...section(context, 'OUTCOME', [
+      ...outcomeParts(found).map(({ text: told, outcome }) => {
+        if (outcome === undefined) return told;
+        const only = outcome === null ? '' : ` --outcome ${outcome}`;
+        return `${told.padEnd(32)}  svcctl deliveries ls --job ${found.id}${only}`;
+      }),
+      ...whereText(settledText(found)),
+    ]),
+  ],
+});
+
+const whereText = (told: string) => (told === '' ? [] : [told]);
+
+function filterText(job: BulkJob): string {
+  const { status, tenant, endpoint_id, failure_class, event_type, failed_from, failed_to, rate } =
+    job;
+  const parts = { status, tenant, endpoint: endpoint_id, class: failure_class, type: event_type };
+  const times = { from: failed_from, to: failed_to, rate };
+  const given = Object.entries({ ...parts, ...times }).filter(([, value]) => value !== null);
+  return given.length === 0 ? 'all' : given.map(([name, value]) => `${name}=${value}`).join(' ');
+}
+
+export const pause = call('PATCH /webhook/dlq/jobs/:id', {
+  summary: 'hold a job of dlq retry --all or dlq purge --all',
+  description:
+    'Holds a job of dlq retry --all or dlq purge --all where it is. What it has done stays so.',
+  argument: jobArgument,
+  examples: ['svcctl dlq pause rty_4fTq9Zx7Kq2LmN0p'],
+  body: () => ({ state: 'paused' as const }),
+  done(id, { rows_done: done, rows_total: total }) {
+    const at = `${formatCount(done)} of ${formatCount(total)}`;
+    return `Paused ${id} at ${at}. Go on: svcctl dlq resume ${id}`;
+  },
+});
+
+export const resume = call('PATCH /webhook/dlq/jobs/:id', {
+  summary: 'let a held job go on',
+  description:
+    'Lets a held job of dlq retry --all or dlq purge --all go on. --rate changes its pace, also of one that runs.',
+  argument: jobArgument,
+  examples: [
+    'svcctl dlq resume rty_4fTq9Zx7Kq2LmN0p',
+    'svcctl dlq resume rty_4fTq9Zx7Kq2LmN0p --rate 50',
+  ],
+  options: [['--rate <rows>', 'rows a second, at most; none = as fast as it goes', parseRate]],
+  body: ({ rate }) => ({ state: 'running' as const, rate: rate === 'none' ? null : rate }),
+  done: (id) => `${id} goes on. Look: svcctl dlq jobs`,
+});
+
+/** Reads a rate, or none. */
+export function parseRate(text: string): number | 'none' {
+  if (text === 'none') return text;
+  try {
+    return wholeNumber(1)(text);
+  } catch {
+    throw new InvalidArgumentError('It is neither a whole number from 1 on, nor none.');
+  }
+}
+
+export const cancel = verb({
+  summary: 'end a job of dlq retry --all or dlq purge --all',
+  description:
+    'Ends a job of dlq retry --all or dlq purge --all for good. What it has done stays so.',
+  argument: jobArgument,
+  examples: ['svcctl dlq cancel rty_4fTq9Zx7Kq2LmN0p'],
+  async act(context, _options, id) {
+    const client = await context.connect();
+    await client.json('DELETE /webhook/dlq/jobs/:id', { params: { id } });
+    const { state } = await client.json('GET /webhook/dlq/jobs/:id', { params: { id } });
+    context.note(state === 'cancelled' ? `Cancelled ${id}.` : `${id} had ended already: ${state}.`);
+  },
+});
 
 const did = { retry: 're-armed', purge: 'discarded' } as const;
 

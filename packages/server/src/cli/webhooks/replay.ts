@@ -1,118 +1,94 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import type { ReplaySelection } from '../../webhooks/values.ts';
-import type { Client, RouteAnswer, RouteInput } from '../client.ts';
+import { replayIds, replaySelections } from '../../webhooks/values.ts';
+import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import { assertCanAsk, confirm } from '../confirm.ts';
+import { assertCanAsk } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { followJob } from '../follow-job.ts';
 import { formatInstant } from '../format.ts';
-import { usage } from '../help.ts';
-import { printJson } from '../output.ts';
-import { createTable, noteTable } from '../table.ts';
-import { moment } from './bulk-all.ts';
+import { usage, wholeNumber } from '../help.ts';
+import { noteTable } from '../table.ts';
+import { verb, yesOption } from '../verb.ts';
+import { readTime } from './bulk-all.ts';
+import { doPreviewed } from './previewed-job.ts';
 
-export type ReplayOptions = {
-  since?: string;
-  until?: string;
-  incident?: string;
-  event?: string[];
-  only?: ReplaySelection;
-  ids?: 'new' | 'same';
-  ignoreFilters?: true;
-  rate?: number;
-  dryRun?: true;
-  yes?: true;
-  wait: boolean;
-  json?: true;
-};
-
-type Request = RouteInput<'POST /webhook/endpoints/:id/replay'>['body'];
 type Answer = RouteAnswer<'POST /webhook/endpoints/:id/replay'>;
 type Preview = Extract<Answer, { notes: unknown }>;
 type Replay = Exclude<Answer, Preview>;
 
 /** Replays to an endpoint: shows what that sends, asks, and follows the job that does it. */
-export async function replay(context: Context, options: ReplayOptions, id: string): Promise<void> {
-  if ((options.since === undefined) === (options.incident === undefined)) {
-    throw usage('Say what to replay: --since 2h, or --incident inc_…');
-  }
-  if (!options.dryRun && !options.yes) assertCanAsk(context, 'Replay');
-  const body = bodyOf(context, options);
-  const client = await context.connect();
-  const ask = (more: Partial<Request>) =>
-    client.json('POST /webhook/endpoints/:id/replay', {
-      params: { id },
-      body: { ...body, ...more },
-    });
-  const preview = await ask({ dry_run: true });
-  if (!('notes' in preview)) throw unexpected();
-  if (options.dryRun) {
-    await printPreview(context, preview, options);
-    return;
-  }
-  if (!options.yes || preview.count === 0) showPreview(context, preview);
-  if (preview.count === 0) {
-    if (options.json) await printJson(context, preview);
-    context.note('Nothing to replay.');
-    return;
-  }
-  await confirm(context, options.yes, {
-    question: `Send ${howMany(preview)} to ${id}?`,
-    act: 'Replay',
-    refused: 'Nothing was replayed.',
-  });
-  const made = await ask({});
-  if ('notes' in made) throw unexpected();
-  if (!options.wait) {
-    await context.out.write(`${options.json ? JSON.stringify(made) : made.id}\n`);
-    context.hint(
-      `It is at work. Look: svcctl jobs show ${made.id} · stop it: svcctl jobs cancel ${made.id}`,
-    );
-    return;
-  }
-  const job = await follow(context, client, made);
-  if (options.json) await printJson(context, job);
-  tellEnd(context, job);
-}
-
-function unexpected(): AppError {
-  return new AppError('answer_unexpected', { detail: 'The answer is not what was asked for.' });
-}
-
-function bodyOf(context: Context, options: ReplayOptions): Request {
-  const nowMillis = context.io.now();
-  return {
-    since: moment('--since', options.since, { nowMillis, edge: 'first' }),
-    until: moment('--until', options.until, { nowMillis, edge: 'last' }),
-    incident_id: options.incident,
-    event_types: options.event,
-    only: options.only,
-    ids: options.ids,
-    filters: options.ignoreFilters ? 'ignore' : undefined,
-    rate: options.rate,
-  };
-}
-
-const isUnderWay = ({ state }: { state: string }) => state === 'running' || state === 'paused';
-
-function follow(context: Context, client: Client, started: Replay): Promise<Replay> {
-  const { id } = started;
-  return followJob(context, client, {
-    ...{ route: 'GET /webhook/replays/:id', started, role: 'api', isUnderWay },
-    far: (job) => ({ done: job.rows_done + job.rows_skipped, total: job.rows_total }),
-    describe: (done, total) =>
-      `${formatCount(done)} of ${numberOf(total, 'delivery', 'deliveries')}`,
-    speed: (perSecond) => `${numberOf(perSecond, 'delivery', 'deliveries')}/s`,
-    waits: (job) => [
-      job.state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
-      job.waits_for_endpoint
-        ? `The endpoint is disabled. Go on: svcctl endpoints enable ${job.endpoint_id}`
-        : null,
+export const replay = verb({
+  summary: 'send an endpoint what it missed, or again what it got',
+  description:
+    'Sends an endpoint what was reported in a range of time: what it never got (the default), its dead letters, what was delivered, or all of it, in the order of the reports. It is a job of the service: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work. New reports go first.',
+  argument: ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'],
+  examples: [
+    'svcctl endpoints replay ep_4fTq9Zx7Kq2LmN0p --since 2h --dry-run',
+    'svcctl endpoints replay ep_4fTq9Zx7Kq2LmN0p --since 2026-03-05 --until 2026-03-07 --only all --rate 200',
+    'svcctl endpoints replay ep_4fTq9Zx7Kq2LmN0p --incident inc_4fTq9Zx7Kq2LmN0p --only all',
+  ],
+  options: [
+    ['--since <time>', 'what was reported from then on: a time, a day, or a span ago such as 2h'],
+    ['--until <time>', 'what was reported before then (default: now)'],
+    ['--incident <id>', 'one incident instead of a range'],
+    ['--event <type...>', 'only these types of events; incident.* = all that begin so'],
+    ['--only <what>', 'which of these (default: missed)', replaySelections],
+    [
+      '--ids <which>',
+      'what was delivered comes under a new webhook-id (the default), or the same, which receivers that drop repeats drop',
+      replayIds,
     ],
-    goesOn: `The replay goes on without this command. Look: svcctl jobs show ${id} · stop it: svcctl jobs cancel ${id}`,
-  });
-}
+    [
+      '--ignore-filters',
+      'also what the endpoint does not want now, by its types, stores and filter',
+    ],
+    ['--rate <rows>', 'deliveries queued a second, at most', wholeNumber(1)],
+    ['--dry-run', 'only show what would be sent'],
+    yesOption,
+    ['--no-wait', 'print the job’s id and leave it at work'],
+    ['--json', 'print the preview, or the job, as JSON'],
+  ],
+  async act(context, options, endpoint) {
+    const { since, until, incident: incident_id, event: event_types, only, ids, rate } = options;
+    if ((since === undefined) === (incident_id === undefined)) {
+      throw usage('Say what to replay: --since 2h, or --incident inc_…');
+    }
+    if (!options.dryRun && !options.yes) assertCanAsk(context, 'Replay');
+    const nowMillis = context.io.now();
+    const body = {
+      since: readTime('--since', since, { nowMillis, edge: 'first' }),
+      until: readTime('--until', until, { nowMillis, edge: 'last' }),
+      ...{ incident_id, event_types, only, ids, rate },
+      filters: options.ignoreFilters && ('ignore' as const),
+    };
+    const client = await context.connect();
+    await doPreviewed<Preview, Replay, Line>(context, client, options, {
+      ...{ name: 'replay', act: 'Replay', refused: 'Nothing was replayed.' },
+      of: ['delivery', 'deliveries'],
+      ask: (isDry) =>
+        client.json('POST /webhook/endpoints/:id/replay', {
+          params: { id: endpoint },
+          body: { ...body, ...(isDry && { dry_run: true }) },
+        }),
+      columns,
+      lines: linesOf,
+      tell: (preview) => tellPreview(context, preview),
+      tellNothing(preview) {
+        noteTable(context, columns, linesOf(preview));
+        tellPreview(context, preview);
+        context.note('Nothing to replay.');
+      },
+      question: (preview) => `Send ${howMany(preview)} to ${endpoint}?`,
+      route: 'GET /webhook/replays/:id',
+      waits: ({ id, state, waits_for_endpoint: isHeld, endpoint_id }) => [
+        state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
+        isHeld ? `The endpoint is disabled. Go on: svcctl endpoints enable ${endpoint_id}` : null,
+      ],
+      look: ({ id }) => `Look: svcctl jobs show ${id} · stop it: svcctl jobs cancel ${id}`,
+      tellEnd: (job) => tellEnd(context, job),
+    });
+  },
+});
 
 /** Prints how a replay ended, and what has become of its deliveries by now. Throws `partly_done` if it was cancelled. */
 function tellEnd(context: Context, job: Replay): void {
@@ -157,25 +133,6 @@ function linesOf(preview: Preview): Line[] {
     const found = preview[state as keyof typeof states];
     return found === 0 ? [] : [{ count: found, what }];
   });
-}
-
-/** Prints what --dry-run would send, and the command that does it. */
-async function printPreview(
-  context: Context,
-  preview: Preview,
-  { json }: ReplayOptions,
-): Promise<void> {
-  if (json) {
-    await printJson(context, preview);
-    return;
-  }
-  await createTable(context, columns).write(linesOf(preview));
-  tellPreview(context, preview);
-}
-
-function showPreview(context: Context, preview: Preview): void {
-  noteTable(context, columns, linesOf(preview));
-  tellPreview(context, preview);
 }
 
 function tellPreview(context: Context, preview: Preview): void {

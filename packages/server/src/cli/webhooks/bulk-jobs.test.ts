@@ -3,7 +3,7 @@ import { bulkRetry as job, bulkPreview as preview } from '../testing/bulk-jobs.t
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
-import type { BulkJob } from '../webhooks/bulk-jobs.ts';
+import type { BulkJob } from './bulk-jobs.ts';
 
 const { api, cli } = prepareCli();
 const bodies = () =>
