@@ -10,15 +10,6 @@ export function wholeNumber(min: number): (text: string) => number {
   };
 }
 
-/**
- * The value of an option that must be there. commander's `requiredOption` is not used: for a mistyped `--tennant` it
- * would say that `--tenant` is missing, instead of asking whether `--tenant` was meant.
- */
-export function required(value: string | undefined, flag: string): string {
-  if (value !== undefined) return value;
-  throw usage(`${flag} is missing.`);
-}
-
 /** The error for a command line that cannot be meant so. */
 export function usage(detail: string): AppError {
   return new AppError('usage_invalid', { detail });

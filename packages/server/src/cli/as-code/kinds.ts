@@ -161,7 +161,7 @@ async function changeTarget(client: Client, id: string, change: Row): Promise<nu
 
 const headersOf = (value: unknown) => Object.entries((value ?? {}) as Row);
 
-const endpoints: Kind = {
+export const endpoints: Kind = {
   section: 'endpoints',
   one: 'endpoint',
   key: ['tenant', 'uid'],

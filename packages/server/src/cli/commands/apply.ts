@@ -5,11 +5,9 @@ import { kinds, type Row } from '../as-code/kinds.ts';
 import { diffLines, planSteps, type Resolve, runSteps, type Wanted } from '../as-code/plan.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type Described, yesOption } from '../verb.ts';
+import { command, yesOption } from '../verb.ts';
 
-type ApplyOptions = { prune?: true; dryRun?: true; yes?: true };
-
-export const apply: Described = {
+export const apply = command({
   description:
     'Makes endpoints, event types, retention policies, targets of notices and tokens as YAML files say, and prints before what differs. Asks before it takes anything away. What is so already is left alone, and so are kinds that no file names. Secrets that show only now are printed on stdout, one a line.',
   argument: ['<file>', 'a file, a folder with files that end in .yaml or .yml, or - for stdin'],
@@ -23,9 +21,9 @@ export const apply: Described = {
     ['--dry-run', 'only print what differs; ends with 2 where something does'],
     yesOption,
   ],
-  act: async (context: Context, options: ApplyOptions, place: string) =>
+  act: async (context, options, place) =>
     applyRows(context, await readFiles(context, place), options),
-};
+});
 
 /** Compares, tells, asks and does. Throws `config_differs` for a dry run that finds a difference. */
 export async function applyRows(
@@ -59,12 +57,12 @@ export async function applyRows(
   await runSteps(context, client, steps);
 }
 
-export const exportConfig: Described = {
+export const exportConfig = command({
   description:
     'Prints endpoints, event types, policies, targets of notices and tokens as the YAML that apply reads: applied at once, it changes nothing. Values of headers are named as variables, secrets are left out.',
   examples: ['svcctl export-config > svcctl.yaml'],
   act: printConfig,
-};
+});
 
 async function printConfig(context: Context): Promise<void> {
   const client = await context.connect();

@@ -1,15 +1,12 @@
 import { foreign, readForeign } from '../as-code/foreign.ts';
-import { kinds, nameOf } from '../as-code/kinds.ts';
-import type { Context } from '../context.ts';
-import { required, usage } from '../help.ts';
+import { endpoints, nameOf } from '../as-code/kinds.ts';
+import { usage } from '../help.ts';
 import { printable } from '../table.ts';
-import { type Verb, type Verbs, yesOption } from '../verb.ts';
+import { type Verbs, verb, yesOption } from '../verb.ts';
 import { readJson } from '../webhooks/read-json.ts';
 import { applyRows } from './apply.ts';
 
-type ImportOptions = { from?: string; tenant?: string; dryRun?: true; yes?: true };
-
-const importEndpoints: Verb = {
+const importEndpoints = verb({
   summary: 'take over the endpoints of Svix or Convoy, with their secrets',
   description:
     'Makes endpoints of the list that Svix or Convoy answers, with their secrets where the list has them. Their uids stay, so that it can be done again: then only what differs is changed.',
@@ -24,22 +21,16 @@ const importEndpoints: Verb = {
     ['--dry-run', 'only print what differs; ends with 2 where something does'],
     yesOption,
   ],
-  act: importFrom,
-};
-
-async function importFrom(context: Context, options: ImportOptions, place: string): Promise<void> {
-  const from = required(options.from, '--from');
-  const tenant = required(options.tenant, '--tenant');
-  const { value } = await readJson(context, '<file>', place === '-' ? place : `@${place}`);
-  const { rows, notes } = readForeign(from, { file: value, tenant });
-  const kind = kinds.find(({ section }) => section === 'endpoints');
-  if (kind === undefined) throw usage('There are no endpoints.');
-  const names = rows.map((row) => nameOf(kind, row));
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw usage(`${twice} stands in the list twice.`);
-  for (const note of notes) context.note(`Mind: ${printable(note)}`);
-  const wanted = new Map([[kind, rows]]);
-  await applyRows(context, { wanted, resolve: async (_kind, row) => row }, options);
-}
+  async act(context, { from, tenant, ...options }, place) {
+    const { value } = await readJson(context, '<file>', place === '-' ? place : `@${place}`);
+    const { rows, notes } = readForeign(from, { file: value, tenant });
+    const names = rows.map((row) => nameOf(endpoints, row));
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice !== undefined) throw usage(`${twice} stands in the list twice.`);
+    for (const note of notes) context.note(`Mind: ${printable(note)}`);
+    const wanted = new Map([[endpoints, rows]]);
+    await applyRows(context, { wanted, resolve: async (_kind, row) => row }, options);
+  },
+});
 
 export const webhooks: Verbs = { import: importEndpoints };

@@ -4,7 +4,7 @@ import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { required, usage, wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { JsonText } from '../parse-answer.ts';
 import { fieldsSent } from '../sent-fields.ts';
 import type { Given } from '../verb.ts';
@@ -55,7 +55,7 @@ export const testFilter = call('POST /webhook/filters/test', {
     ['--json', 'print the whole answer as JSON'],
   ],
   check: ({ tenant }, id) => {
-    if (id === undefined) required(tenant, '--tenant');
+    if (id === undefined && tenant === undefined) throw usage('--tenant is missing.');
   },
   async read(context, client, options, id) {
     const { tenant, payload, limit } = options;
