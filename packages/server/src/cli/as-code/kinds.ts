@@ -15,6 +15,12 @@ export type Held = {
   readonly actual?: Row;
 };
 
+/** Where something is made or changed, and who is told the secret that shows only then. */
+export type Target = {
+  readonly client: Client;
+  readonly tell: (secret: string | null) => Promise<void>;
+};
+
 /** A kind of things that files describe: what apply, the comparison and the export need to know of it. */
 export type Kind = {
   /** Its section in a file. */
@@ -31,9 +37,9 @@ export type Kind = {
   /** Another way of writing a row. Throws `usage_invalid`. */
   readonly spell?: (row: Row) => Row;
   readonly list: (context: Context, client: Client) => Promise<readonly Held[]>;
-  /** Answers the secret that shows this once, if there is one. */
-  readonly create: (client: Client, row: Row) => Promise<string | null>;
-  readonly change: (client: Client, held: Held, change: Row, row: Row) => Promise<string | null>;
+  /** Tells the secret that shows this once, if there is one, before it goes on. */
+  readonly create: (on: Target, row: Row) => Promise<unknown>;
+  readonly change: (on: Target, held: Held, change: Row, row: Row) => Promise<unknown>;
   /** Null: such a thing is never removed because no file has it. */
   readonly remove: ((client: Client, held: Held) => Promise<unknown>) | null;
   /** Whether this one is never removed so. */
@@ -59,15 +65,14 @@ const eventTypes: Kind = {
   list: async (context, client) =>
     (await all(context, client, 'GET /webhook/event-types')).map((row) => ({ id: row.type, row })),
   create: putType,
-  change: (client, _held, _change, row) => putType(client, row),
+  change: (on, _held, _change, row) => putType(on, row),
   remove: (client, { id }) =>
     client.text('DELETE /webhook/event-types/:type', { params: { type: id } }),
 };
 
-async function putType(client: Client, { type, ...body }: Row): Promise<null> {
+function putType({ client }: Target, { type, ...body }: Row) {
   const input = { params: { type: String(type) }, body: body as never };
-  await client.json('PUT /webhook/event-types/:type', input);
-  return null;
+  return client.json('PUT /webhook/event-types/:type', input);
 }
 
 const policies: Kind = {
@@ -78,7 +83,7 @@ const policies: Kind = {
   list: async (context, client) =>
     (await all(context, client, 'GET /retention/policies')).map((row) => ({ id: row.tenant, row })),
   create: putPolicy,
-  change: (client, _held, _change, row) => putPolicy(client, row),
+  change: (on, _held, _change, row) => putPolicy(on, row),
   remove: (client, { id }) =>
     client.text('DELETE /retention/policies/:tenant', { params: { tenant: id } }),
   // The default is always there.
@@ -89,10 +94,9 @@ const policies: Kind = {
       (before.delete_days === null || Number(after.delete_days) < Number(before.delete_days))),
 };
 
-async function putPolicy(client: Client, { tenant, ...body }: Row): Promise<null> {
+function putPolicy({ client }: Target, { tenant, ...body }: Row) {
   const input = { params: { tenant: String(tenant) }, body: body as never };
-  await client.json('PUT /retention/policies/:tenant', input);
-  return null;
+  return client.json('PUT /retention/policies/:tenant', input);
 }
 
 const tokens: Kind = {
@@ -117,18 +121,17 @@ const tokens: Kind = {
       .map((row) => ({ id: row.id, row })),
   create: createToken,
   // A token cannot be changed: another one takes its place.
-  async change(client, { id }, _change, row) {
-    const token = await createToken(client, row);
-    await client.text('DELETE /tokens/:id', { params: { id } });
-    return token;
+  async change(on, { id }, _change, row) {
+    await createToken(on, row);
+    await on.client.text('DELETE /tokens/:id', { params: { id } });
   },
   remove: null,
   takesAway: () => true,
 };
 
-async function createToken(client: Client, { tenants, ...row }: Row): Promise<string> {
+async function createToken({ client, tell }: Target, { tenants, ...row }: Row): Promise<void> {
   const body = { ...row, tenants: tenants ?? undefined } as never;
-  return (await client.json('POST /tokens', { body })).token;
+  await tell((await client.json('POST /tokens', { body })).token);
 }
 
 const notices: Kind = {
@@ -141,22 +144,21 @@ const notices: Kind = {
       id: row.id,
       row: { ...row, to: url ?? to },
     })),
-  async create(client, { to, enabled, ...row }) {
+  async create({ client, tell }, { to, enabled, ...row }) {
     const address = String(to);
     const where = address.includes('://')
       ? { kind: 'webhook', url: address }
       : { kind: 'email', to: address };
     const made = await client.json('POST /notify/targets', { body: { ...where, ...row } as never });
+    await tell(made.secret);
     if (enabled === false) await changeTarget(client, made.id, { enabled });
-    return made.secret;
   },
-  change: (client, { id }, change) => changeTarget(client, id, change),
+  change: ({ client }, { id }, change) => changeTarget(client, id, change),
   remove: (client, { id }) => client.text('DELETE /notify/targets/:id', { params: { id } }),
 };
 
-async function changeTarget(client: Client, id: string, change: Row): Promise<null> {
-  await client.json('PATCH /notify/targets/:id', { params: { id }, body: change });
-  return null;
+function changeTarget(client: Client, id: string, body: Row) {
+  return client.json('PATCH /notify/targets/:id', { params: { id }, body });
 }
 
 const headersOf = (value: unknown) => Object.entries((value ?? {}) as Row);
@@ -196,9 +198,11 @@ export const endpoints: Kind = {
       }),
     );
   },
-  create: async (client, row) =>
-    (await client.json('POST /webhook/endpoints', { body: withoutNulls(row) as never })).secret,
-  async change(client, held, change) {
+  async create({ client, tell }, row) {
+    const body = withoutNulls(row) as never;
+    await tell((await client.json('POST /webhook/endpoints', { body })).secret);
+  },
+  async change({ client }, held, change) {
     const { headers } = change;
     const names = headersOf(headers).map(([name]) => name.toLowerCase());
     const gone = headersOf(held.row.headers)
@@ -212,7 +216,6 @@ export const endpoints: Kind = {
     };
     const params = { id: held.id };
     await client.json('PATCH /webhook/endpoints/:id', { params, body });
-    return null;
   },
   remove: (client, { id }) => client.text('DELETE /webhook/endpoints/:id', { params: { id } }),
 };

@@ -6,7 +6,7 @@ import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { withRetries } from '../retry.ts';
 import { printable } from '../table.ts';
-import { type Held, type Kind, nameOf, type Row } from './kinds.ts';
+import { type Held, type Kind, nameOf, type Row, type Target } from './kinds.ts';
 
 /** The rows of some kinds, as files have them. A kind that no file names is left alone. */
 export type Wanted = ReadonlyMap<Kind, readonly Row[]>;
@@ -18,8 +18,8 @@ type Step = {
   readonly lines: readonly string[];
   /** Whether something goes that does not come back. */
   readonly isGrave: boolean;
-  /** Fills in what stands outside of files; what that answers does it, and answers the secret that shows only then. */
-  readonly prepare: () => Promise<(client: Client) => Promise<string | null>>;
+  /** Fills in what stands outside of files; what that answers does it. */
+  readonly prepare: () => Promise<(on: Target) => Promise<unknown>>;
 };
 
 export type Resolve = (kind: Kind, row: Row) => Promise<Row>;
@@ -48,10 +48,7 @@ export async function planSteps(
     for (const one of others.filter((other) => !kind.isKept?.(other))) {
       gone.push({
         ...{ sign: '-', title: titleOf(kind, one.row), lines: [], isGrave: true },
-        prepare: async () => async (on) => {
-          await remove(on, one);
-          return null;
-        },
+        prepare: async () => (on) => remove(on.client, one),
       });
     }
   }
@@ -80,7 +77,7 @@ function createStep(kind: Kind, row: Row, resolve: Resolve): Step {
     ...{ sign: '+', title: titleOf(kind, row), lines: members, isGrave: false },
     async prepare() {
       const whole = await resolve(kind, wholeOf(kind, row));
-      return (client) => kind.create(client, whole);
+      return (on) => kind.create(on, whole);
     },
   };
 }
@@ -97,7 +94,7 @@ function changeStep(kind: Kind, held: Held, row: Row, resolve: Resolve): Step {
     isGrave: kind.takesAway?.(held.row, whole) ?? false,
     async prepare() {
       const sent = await resolve(kind, change);
-      return (client) => kind.change(client, held, sent, whole);
+      return (on) => kind.change(on, held, sent, whole);
     },
   };
 }
@@ -163,14 +160,22 @@ export async function runSteps(
 ): Promise<void> {
   const done = { '+': 0, '~': 0, '-': 0 };
   let refusal: ApiError | undefined;
+  // While the service is busy a call is made again, not its step: that would do once more what it has done.
+  const patient: Client = {
+    ...client,
+    text: (route, input) => withRetries(context.io, () => client.text(route, input)),
+    json: (route, input) => withRetries(context.io, () => client.json(route, input)),
+  };
   // What is missing outside of the files is missed before anything is done.
   const runs = await Promise.all(steps.map(({ prepare }) => prepare()));
   for (const [index, run] of runs.entries()) {
     const { sign, title } = steps[index] as Step;
-    try {
-      const secret = await withRetries(context.io, () => run(client));
-      done[sign] += 1;
+    const tell = async (secret: string | null) => {
       if (secret !== null) await context.out.write(`${title}\t${secret}\n`);
+    };
+    try {
+      await run({ client: patient, tell });
+      done[sign] += 1;
     } catch (error) {
       if (!(error instanceof ApiError) || ![400, 404, 409].includes(error.status)) throw error;
       refusal = error;
