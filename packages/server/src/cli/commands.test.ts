@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { apiContract } from '../contract.ts';
 import { fieldsOf } from './fields.ts';
@@ -7,183 +7,91 @@ import { fieldNames } from './sent-fields.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json, pages, problem } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
-import { flagsOf } from './verb.ts';
+import type { WithAnswers } from './verb.ts';
 
-/** How a command is called, and what it prints with --json. */
-type Call = readonly [words: string, json?: 'array' | 'object'];
-
-const callsOfApi: Readonly<Record<string, Call>> = {
-  'records ls': ['', 'array'],
-  'records show': ['--tenant T', 'array'],
-  'records count': ['--tenant T', 'object'],
-  'records find': ['e', 'array'],
-  'records fields': ['--tenant T', 'object'],
-  'records tail': ['--tenant T --no-follow', 'array'],
-  'records ingest': ['-', 'object'],
-  // Against a real service: see commands/records-lint.test.ts.
-  'records lint': ['- --remote'],
-  'records erase': ['--tenant T --event-id E --dry-run', 'object'],
-  'analytics export': ['--tenant T --month 2026-03'],
-  'records tags ls': ['', 'array'],
-  'records tags add': ['--tenant T --dataset training', 'object'],
-  'records tags rm': ['tag_1'],
-  'records versions ls': ['', 'array'],
-  'records versions show': ['ver_1', 'object'],
-  'records versions create': ['--tenant T --dataset training --name N', 'object'],
-  'records versions diff': ['ver_1 ver_2', 'object'],
-  'records versions bundle': ['ver_1 --dir /nowhere/bundle'],
-  'records versions rm': ['ver_1 --yes'],
-  'exports ls': ['', 'array'],
-  'exports show': ['exp_1', 'object'],
-  'exports schema': ['--tenant T', 'object'],
-  'exports get': ['exp_1'],
-  'exports cancel': ['exp_1'],
-  // What it prints is about a real file: see exports/verify.db.test.ts.
-  'exports verify': ['exp_1'],
-  'jobs ls': ['', 'array'],
-  'jobs show': ['exp_1', 'object'],
-  'jobs wait': ['exp_1', 'object'],
-  'jobs pause': ['rpl_1'],
-  'jobs resume': ['rpl_1'],
-  'jobs cancel': ['exp_1'],
-  'tokens create': ['--name N --preset pipeline', 'object'],
-  'tokens ls': ['', 'array'],
-  'audit ls': ['', 'array'],
-  'audit export': [''],
-  'audit verify': ['', 'object'],
-  status: ['', 'object'],
-  ps: ['', 'array'],
-  doctor: ['', 'array'],
-  'tokens revoke': ['tok_1 --yes'],
-  'retention plan': ['', 'array'],
-  'retention run': ['--yes'],
-  'retention adopt-store': ['--yes'],
-  'retention orphans ls': ['', 'array'],
-  'retention orphans adopt': ['records/a --yes'],
-  'retention orphans rm': ['records/a --yes'],
-  'retention forget': ['records/a --yes'],
-  'retention moves': ['', 'array'],
-  'retention move': ['mv_1', 'object'],
-  'retention segments': ['--live', 'array'],
-  'retention table': ['', 'object'],
-  'retention verify': ['', 'object'],
-  'retention policy ls': ['', 'array'],
-  'retention policy show': ['T', 'object'],
-  'retention policy set': ['T --hot-days 3', 'object'],
-  'retention policy rm': ['T --yes'],
-  'dlq ls': ['--status pending', 'array'],
-  'dlq show': ['dlv_1', 'object'],
-  'dlq retry': ['dlv_1', 'array'],
-  'dlq retries': ['', 'array'],
-  'dlq jobs': ['', 'array'],
-  'dlq job': ['rty_1', 'object'],
-  'dlq pause': ['rty_1'],
-  'dlq resume': ['rty_1'],
-  'dlq cancel': ['rty_1'],
-  'dlq groups': ['--status abandoned', 'array'],
-  'dlq purge': ['dlv_1 --yes'],
-  'endpoints ls': ['', 'array'],
-  'endpoints show': ['ep_1', 'object'],
-  'endpoints create': ['--tenant T --url https://x.example/', 'object'],
-  'endpoints change': ['ep_1 --description D', 'object'],
-  'endpoints enable': ['ep_1'],
-  'endpoints disable': ['ep_1'],
-  'endpoints delete': ['ep_1 --yes'],
-  'endpoints rotate-secret': ['ep_1 --yes', 'object'],
-  'endpoints end-old-secrets': ['ep_1 --yes'],
-  'endpoints ping': ['ep_1', 'object'],
-  'endpoints poll': ['ep_1 --once'],
-  'endpoints skip': ['ep_1 --key K'],
-  'endpoints replay': ['ep_1 --since 2h --dry-run', 'object'],
-  'endpoints test-filter': ['--tenant T', 'object'],
-  'schedules create': ['--tenant T --cron x --to /x', 'object'],
-  'schedules ls': ['', 'array'],
-  'schedules show': ['sch_1', 'object'],
-  'schedules change': ['sch_1 --cron x'],
-  'schedules pause': ['sch_1'],
-  'schedules resume': ['sch_1'],
-  'schedules run': ['sch_1'],
-  'schedules history': ['sch_1', 'array'],
-  'schedules delete': ['sch_1 --yes'],
-  'notify add': ['--webhook https://x.example/', 'object'],
-  'notify ls': ['', 'array'],
-  'notify change': ['ntt_1 --off'],
-  'notify rm': ['ntt_1 --yes'],
-  'notify test': ['ntt_1'],
-  'notify log': ['', 'array'],
-  'portal link': ['T', 'object'],
-  'portal ls': ['', 'array'],
-  'portal revoke': ['plk_1'],
-  'export-config': [''],
-  'event-types ls': ['', 'array'],
-  'event-types show': ['a.b', 'object'],
-  'event-types set': ['a.b', 'object'],
-  'event-types rm': ['a.b --yes'],
-  'incidents send': ['--tenant T --type a.b', 'object'],
-  'incidents report': ['--file -', 'object'],
-  'incidents ls': ['', 'array'],
-  'incidents erase': ['inc_1 --yes', 'object'],
-  'incidents show': ['inc_1', 'object'],
-  'deliveries ls': ['', 'array'],
-  login: [''],
-  whoami: ['', 'object'],
+/** The words after the name of a command that what it says of itself does not suffice to find. */
+const ownWords: Readonly<Record<string, string>> = {
+  'records tail': '--tenant T --no-follow',
+  'records ingest': '-',
+  'records lint': '- --remote',
+  'records erase': '--tenant T --event-id E --dry-run',
+  'records versions diff': 'x y',
+  'records versions bundle': 'x --dir /nowhere/bundle',
+  'records tags add': '--tenant T --dataset training',
+  'analytics export': '--tenant T --month 2026-03 --out /nowhere/x',
+  'exports get': 'x --out /nowhere/x',
+  'exports verify': 'x',
+  'tokens create': '--name N --preset pipeline',
+  'retention policy set': 'x --hot-days 3',
+  'dlq retry': 'x',
+  'dlq purge': '--all --yes',
+  'endpoints create': '--tenant T --url https://x.example/',
+  'endpoints change': 'x --description D',
+  'endpoints enable': 'x',
+  'endpoints poll': 'x --once',
+  'endpoints replay': 'x --since 2h --dry-run',
+  'endpoints test-filter': '--tenant T',
+  'schedules change': 'x --cron x',
+  'notify add': '--webhook https://x.example/',
+  'notify change': 'x --off',
+  'incidents report': '--file -',
 };
-const otherCalls: Readonly<Record<string, Call>> = {
-  // What they do is tested on a database: see backup/ and e2e/slow/backup.test.ts.
-  'backup verify': ['/b'],
-  'backup ls': ['/b'],
-  restore: ['/b'],
-  serve: [''],
-  demo: [''],
-  drain: [''],
-  // What they do is tested on a database: see app/keys.db.test.ts.
-  'keys ls': [''],
-  'keys rotate': ['--yes'],
-  'records recount': ['--yes'],
-  // What they do is tested on a database: see commands/version.db.test.ts and migrate.db.test.ts.
-  migrate: [''],
-  version: [''],
-  // What it prints is about real files: see commands/records-import.db.test.ts.
-  'records import': ['a.parquet'],
-  // They read a file first: see as-code/as-code.db.test.ts.
-  apply: ['a.yaml'],
-  'webhooks import': ['--from svix --tenant T a.json'],
-  // What it does is tested on a cluster, by npm run test:citus.
-  'database distribute': ['--dry-run'],
-  listen: [''],
-  logout: [''],
-  // What they do is tested on a file of profiles: see commands/profile.test.ts.
-  'profile ls': ['', 'array'],
-  'profile use': ['ops'],
-  'profile show': ['', 'object'],
-  'profile rm': ['ops'],
-  config: ['', 'array'],
-  completion: ['bash'],
-  __complete: ['tenant'],
-};
-const calls = { ...callsOfApi, ...otherCalls };
-const asking = Object.entries(callsOfApi);
+/** Those that do not ask the API, or look at files first. What they do is tested beside them, or on a database. */
+const local = [
+  ...['backup verify', 'backup ls', 'restore', 'serve', 'demo', 'drain', 'migrate', 'version'],
+  ...['keys ls', 'keys rotate', 'records recount', 'records import', 'database distribute'],
+  ...['apply', 'webhooks import', 'listen', 'logout', 'config', 'completion', '__complete'],
+  ...['profile ls', 'profile use', 'profile show', 'profile rm'],
+];
+/** Those of them that print what is there without a service. */
+const ofProfiles = ['profile ls', 'profile show'];
+/** Those of which --json prints what a service with data answers: see the tests beside them. */
+const needingData = [
+  ...['records lint', 'analytics export', 'exports get', 'exports verify', 'notify test'],
+  ...['retention run', 'retention adopt-store', 'retention orphans adopt', 'retention forget'],
+  'dlq purge',
+];
 
-function wordsOf(path: string, [words]: Call): string[] {
-  return `${path} ${words}`.trim().split(' ');
+/** A command, and the words that it is called with at least. */
+type Call = { readonly command: Command; readonly words: readonly string[] };
+const calls = leaves(await programTree()).map(([path, command]): [path: string, call: Call] => {
+  const words = ownWords[path]?.split(' ') ?? leastWords(command);
+  return [path, { command, words: [...path.split(' '), ...words] }];
+});
+const asking = calls.filter(([path]) => !local.includes(path));
+
+function leastWords(command: Command): string[] {
+  return [
+    ...command.registeredArguments.flatMap(({ required, argChoices = ['x'] }) =>
+      required ? argChoices.slice(0, 1) : [],
+    ),
+    ...command.options
+      .filter(isNeeded)
+      .flatMap(({ long, argChoices: [word = 'T'] = [] }) => [long ?? '', word]),
+    ...(optionOf(command, '--yes') ? ['--yes'] : []),
+  ];
+}
+
+function isNeeded({ description }: Option): boolean {
+  return description.endsWith('(required)');
+}
+
+function optionOf({ options }: Command, name: string): Option | undefined {
+  return options.find(({ long }) => long === name);
 }
 
 const me = { name: 'ops laptop', scopes: ['admin'], tenants: null, expires_at: null };
 const api = useReceiver();
 
 describe('every command', () => {
-  test('stands in the table of this test', async () => {
-    expect(leaves(await programTree()).sort()).toEqual(Object.keys(calls).sort());
-  });
-
-  test.each(Object.keys(calls))('%s has help with an example, on stdout', async (path) => {
+  test.each(calls)('%s has help with an example, on stdout', async (path) => {
     const { code, stdout, stderr } = await run([...path.split(' '), '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`Examples:\n(.*\n)*? +\\$ .*svcctl .*${path}`));
     expect(stderr).toBe('');
   });
 
-  test.each(Object.keys(calls))('%s refuses an unknown option with exit 2', async (path) => {
+  test.each(calls)('%s refuses an unknown option with exit 2', async (path) => {
     await ends(run([...path.split(' '), '--helpp']), 2, [
       "error: unknown option '--helpp' (usage_invalid)\n  Did you mean --help?",
       `See: svcctl ${path} --help`,
@@ -199,7 +107,7 @@ describe('what a command says of itself', () => {
     Object.values(apiContract).map((route) => [`${route.method} ${route.path}`, route as Input]),
   );
 
-  test.each(Object.keys(calls))('%s: its options are what its route takes', async (path) => {
+  test.each(calls)('%s: its options are what its route takes', async (path) => {
     const { route = '', isPlain, options = [] } = (await describedAt(path.split(' '))) ?? {};
     if (!isPlain) return;
     const { query, body } = routes.get(route) ?? {};
@@ -211,10 +119,9 @@ describe('what a command says of itself', () => {
     expect(given).toEqual(expect.arrayContaining([...(takes.required ?? [])]));
   });
 
-  test.each(Object.keys(calls))('%s: it knows the fields of its --json', async (path) => {
-    const { options = [], answers } = (await describedAt(path.split(' '))) ?? {};
-    const takesFields = options.some((row) => flagsOf(row).startsWith('--json ['));
-    if (takesFields) expect(await fieldsOf(answers)).not.toEqual([]);
+  test.each(calls)('%s: it knows the fields of its --json', async (_path, { command }) => {
+    const json: WithAnswers | undefined = optionOf(command, '--json');
+    if (json?.optional) expect(await fieldsOf(json.answers)).not.toEqual([]);
   });
 });
 
@@ -228,11 +135,9 @@ describe('every command that asks the API', () => {
 
   test.each(asking)(
     '%s tells a refusal on stderr, with code, hint and request id',
-    async (path, call) => {
-      const { stderr } = await ends(
-        run(wordsOf(path, call), { env: api.env, stdin: path === 'login' ? `${api.token}\n` : '' }),
-        4,
-      );
+    async (path, { words }) => {
+      const stdin = path === 'login' ? `${api.token}\n` : '';
+      const { stderr } = await ends(run(words, { env: api.env, stdin }), 4);
       expect(stderr).toBe(
         'error: this token lacks the scope admin (403 scope_missing)\n' +
           '  It is "ops" with none.\n' +
@@ -242,16 +147,15 @@ describe('every command that asks the API', () => {
     },
   );
 
-  test.each(asking)('%s says what to do when no service is known', async (path, call) => {
+  test.each(asking)('%s says what to do when no service is known', async (path, { words }) => {
     if (path === 'login') return;
-    await ends(run(wordsOf(path, call)), 4, ['(token_missing)', 'svcctl login --url']);
+    await ends(run(words), 4, ['(token_missing)', 'svcctl login --url']);
   });
 
-  const withJson = asking.filter(([, [, json]]) => json);
-  test.each(withJson)(
+  test.each(asking.filter(([, { command }]) => optionOf(command, '--json')))(
     '%s --json tells a refusal as one JSON object on stderr',
-    async (path, call) => {
-      const { stderr } = await ends(run([...wordsOf(path, call), '--json'], { env: api.env }), 4);
+    async (_path, { words }) => {
+      const { stderr } = await ends(run([...words, '--json'], { env: api.env }), 4);
       expect(JSON.parse(stderr)).toEqual({
         code: 'scope_missing',
         detail: 'This token lacks the scope admin. It is "ops" with none.',
@@ -264,20 +168,24 @@ describe('every command that asks the API', () => {
 });
 
 describe('every command with --json', () => {
-  const withJson = Object.entries(calls).filter(([, [, json]]) => json);
-
-  test.each(withJson)(
+  const ofNothing = calls.filter(
+    ([path, { command }]) =>
+      optionOf(command, '--json') &&
+      !needingData.includes(path) &&
+      (!local.includes(path) || ofProfiles.includes(path)),
+  );
+  test.each(ofNothing)(
     '%s prints valid JSON and nothing else on stdout, also when empty',
-    async (path, call) => {
+    async (path, { command, words }) => {
       api.on('*', pages([]));
       api.on('GET /me', json(me));
       api.on('POST /tokens', json({ id: 'tok_1', ...me, token: 'svc_x' }, 201));
       const taken = { accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 };
       api.on('POST /enrichment/records', json(taken));
       api.on('POST /incidents', json({ ...taken, deliveries: [] }));
-      api.on('POST /webhook/endpoints/ep_1/replay', json({ count: 0, notes: [] }));
+      api.on('POST /webhook/endpoints/x/replay', json({ count: 0, notes: [] }));
       const outcome = { status: 204, failure_class: null, duration_ms: 1 };
-      api.on('POST /webhook/endpoints/ep_1/ping', json({ id: 'dlv_1', outcome }));
+      api.on('POST /webhook/endpoints/x/ping', json({ id: 'dlv_1', outcome }));
       const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
       api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
       api.on(
@@ -286,17 +194,17 @@ describe('every command with --json', () => {
       );
       const verdict = { ok: true, entries: 0, head: `0:${'0'.repeat(64)}`, pruned_place: 0 };
       api.on('POST /audit/verify', json({ ...verdict, problem_count: 0, problems: [] }));
-      const words = [...wordsOf(path, call), '--json'];
-      const env = path === 'config' ? {} : api.env;
+      const isList =
+        ['--output', '--ndjson'].some((name) => optionOf(command, name)) || path === 'dlq retry';
       for (const isTerminal of [false, true]) {
-        const { code, stdout } = await run(words, { env, isTerminal });
+        const { code, stdout } = await run([...words, '--json'], { env: api.env, isTerminal });
         expect(code).toBe(0);
-        expect(Array.isArray(JSON.parse(stdout))).toBe(call[1] === 'array');
+        expect(Array.isArray(JSON.parse(stdout))).toBe(isList);
       }
     },
   );
 
-  test('an unknown field is a usage error, before anything is asked', async () => {
+  test('an unknown field is told with those that there are', async () => {
     const { code, stderr } = await run(['records', 'ls', '--json', 'tenant,cuont'], {
       env: api.env,
     });
@@ -304,8 +212,47 @@ describe('every command with --json', () => {
     expect(JSON.parse(stderr).detail).toContain(
       'there is no field "cuont". There are: tenant, store',
     );
-    expect(api.requests).toEqual([]);
   });
+});
+
+describe('what is a usage error of every command that asks the API, before anything is asked', () => {
+  test.each(asking)('%s --json of a field that it has not', async (_path, { command, words }) => {
+    if (!optionOf(command, '--json')?.optional) return;
+    await refuses([...words, '--json', 'nothing'], '--json: there is no field');
+  });
+
+  test.each(asking)('%s without what it needs', async (path, { command, words }) => {
+    for (const { long } of command.options.filter(isNeeded)) {
+      await refuses(words.toSpliced(words.indexOf(long ?? ''), 2), `${long} is missing`);
+    }
+    if (command.registeredArguments[0]?.required) {
+      await refuses(path.split(' '), 'missing required argument');
+    }
+  });
+
+  test.each(asking)('%s with a word that it does not know', async (_path, { command, words }) => {
+    for (const { flags, long, argChoices } of command.options) {
+      if (argChoices === undefined) continue;
+      await refuses(
+        [...words, long ?? '', 'nothing'],
+        `option '${flags}' argument 'nothing' is invalid`,
+      );
+    }
+  });
+
+  // These look first what there is to ask about.
+  const looking = ['records versions rm', 'retention policy rm', 'retention adopt-store'];
+  const confirmed = asking.filter(
+    ([path, { words }]) => words.includes('--yes') && ![...looking, 'retention run'].includes(path),
+  );
+  test.each(confirmed)('%s without --yes where there is no terminal', async (_path, { words }) => {
+    await refuses(words.slice(0, -1), 'without asking: --yes');
+  });
+
+  async function refuses(words: readonly string[], message: string): Promise<void> {
+    await ends(run(words, { env: api.env }), 2, [message]);
+    expect(api.requests).toEqual([]);
+  }
 });
 
 test('the help of the program says of commands that are not loaded what they would say', async () => {
@@ -363,7 +310,7 @@ function programTree(words?: string[]): Promise<Command> {
   });
 }
 
-function leaves(command: Command, path: string[] = []): string[] {
-  if (command.commands.length === 0) return [path.join(' ')];
+function leaves(command: Command, path: string[] = []): [path: string, command: Command][] {
+  if (command.commands.length === 0) return [[path.join(' '), command]];
   return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
 }

@@ -146,8 +146,6 @@ const offerRun = (...states: Run[]) => {
 refusesUsage(api, [
   ['retention plan --before May', 'is not a date'],
   ['retention run --before 2001-02-30 --yes', 'is not a date'],
-  ['retention moves --state done', 'Allowed choices are planned, copied'],
-  ['retention moves --json nothing', 'there is no field'],
   ['retention verify vrf_1 --tenant TX', 'either an id or --tenant'],
   ['retention verify vrf_1 --sample 5', 'either an id or --tenant'],
   ['retention verify --since May', 'is not a date'],

@@ -95,8 +95,6 @@ test('a service that is away, or refuses, is told of at once', async () => {
 });
 
 refusesUsage(api, [
-  ['records tail', '--tenant'],
   ['records tail --tenant TX --since 1h --after c1', 'ive either --since or --after'],
   ['records tail --tenant TX --from 2026-03-05', '--from and --to need each other'],
-  ['records tail --tenant TX --json evnt', '--json: there is no field'],
 ]);

@@ -1,14 +1,8 @@
 import { expect, test } from 'vitest';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { pages } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
 
 const { api, cli } = prepareCli();
-
-test('a status that does not exist is a usage error, before anything is asked', async () => {
-  await ends(cli('deliveries ls --status lost'), 2, ['Allowed choices are queued']);
-  expect(api.requests).toEqual([]);
-});
 
 test('deliveries ls asks with its filters and says that there are older ones', async () => {
   const row = JSON.stringify({

@@ -11,11 +11,7 @@ const { api, cli } = prepareCli(folder);
 
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 
-refusesUsage(api, [
-  ['incidents send --type a.b', '--tenant is missing'],
-  ['incidents send --tenant TX', '--type is missing'],
-  ['incidents send --tenant TX --type a.b --data x.json', 'it is not JSON'],
-]);
+refusesUsage(api, [['incidents send --tenant TX --type a.b --data x.json', 'it is not JSON']]);
 
 test('incidents ls passes its filters on, and says what became of the deliveries', async () => {
   const counts = { queued: 0, pending: 0, abandoned: 1, delivered: 2, discarded: 0 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ListedJob } from '../../platform/jobs/contract.ts';
-import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
@@ -29,13 +29,6 @@ const scheduled: ListedJob = {
   ...{ ...job, id: 'vrf_1', kind: 'verification', tenant: null, requested_by: null },
   progress: { done: 0, total: null, unit: 'bytes' },
 };
-
-refusesUsage(api, [
-  ['jobs ls --kind move', 'Allowed choices are run, verification'],
-  ['jobs ls --state counting', 'Allowed choices are queued'],
-  ['jobs ls --json nothing', 'there is no field'],
-  ['jobs wait', "missing required argument 'id'"],
-]);
 
 test('jobs ls asks with its filters, and says how far each job is', async () => {
   api.on('GET /jobs', pages([JSON.stringify(job), JSON.stringify(scheduled)]));

@@ -60,8 +60,3 @@ test.each([
   const running = cli('notify test ntt_1 --json');
   await ends(running, code, `${JSON.stringify(answer)}\n`, [text]);
 });
-
-test('notify rm without a terminal needs --yes', async () => {
-  expect((await cli('notify rm ntt_1')).code).toBe(2);
-  expect(api.requests).toEqual([]);
-});

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
-import { inTurn, problem } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { inTurn } from '../testing/receiver.ts';
 
 const { api, cli, jsonOf } = prepareCli();
 
@@ -11,11 +10,6 @@ const page = (count: number, next_cursor: string | null) => ({
 });
 const offer = () =>
   api.on('GET /enrichment/records/count', inTurn(page(2_000, 'c1'), page(0, 'c2'), page(10, null)));
-
-refusesUsage(api, [
-  ['records count', '--tenant is missing'],
-  ['records count --tenant TX --json rows', 'there is no field'],
-]);
 
 test('adds up the stretches of a slice, with the same filters each', async () => {
   offer();
@@ -33,12 +27,4 @@ test('adds up the stretches of a slice, with the same filters each', async () =>
     count: 2_010,
     looked: 750_000,
   });
-});
-
-test('tells what is wrong with a where', async () => {
-  api.on(
-    'GET /enrichment/records/count',
-    problem(400, 'request_invalid', 'where, at character 3: expected a value'),
-  );
-  await ends(cli('records count --tenant TX --where a='), 2, ['at character 3: expected a value']);
 });

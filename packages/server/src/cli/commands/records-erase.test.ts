@@ -6,7 +6,6 @@ import { ends } from '../testing/run.ts';
 const { api, cli, jsonOf, sent } = prepareCli();
 
 refusesUsage(api, [
-  ['records erase --event-id e1 --yes', '--tenant is missing'],
   ['records erase --tenant TX --yes', 'say what to erase'],
   [
     'records erase --tenant TX --event-id e1 --from 2001-01-01 --to 2001-01-02',

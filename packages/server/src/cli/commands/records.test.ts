@@ -175,14 +175,4 @@ refusesUsage(api, [
   ['records show --tenant TX --event a', 'one record is named by'],
   ['records show --tenant TX --limit 0', 'not a whole number from 1 on'],
   ['records show --tenant TX --limit 2 --all', 'cannot be used with'],
-  ['records show --tenant TX --order up', 'Allowed choices are asc, desc, newest, oldest'],
 ]);
-
-test('a record that does not exist ends with 3', async () => {
-  api.on(
-    'GET /enrichment/records/one',
-    problem(404, 'record_not_found', 'There is no such record.'),
-  );
-  const argv = 'records show --tenant TX --store S --at 2001-01-05T00:00:00Z --event a'.split(' ');
-  expect(await cli(argv)).toMatchObject({ code: 3, stdout: '' });
-});

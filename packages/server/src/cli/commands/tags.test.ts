@@ -42,25 +42,12 @@ const offerTag = (warnings: Tagged['warnings'] = []) =>
 const add = 'records tags add --tenant TX --store DFW --month 2001-01 --dataset training';
 
 refusesUsage(api, [
-  ['records tags add --dataset training', '--tenant is missing'],
-  ['records tags add --tenant TX', '--dataset is missing'],
-  ['records tags add --tenant TX --dataset tuning', 'Allowed choices are training, fine_tuning'],
   ['records tags add --tenant TX --dataset training --from 2001-01-01', 'need each other'],
   ['records tags add --tenant TX --dataset training --where a=1', '--where goes with --dry-run'],
   ['records tags ls --month 2001-13', 'is not a month'],
-  ['records tags ls --json nothing', 'there is no field'],
-  ['records tags rm', "missing required argument 'id'"],
 ]);
 
 describe('tags add', () => {
-  test('tells what the service refuses', async () => {
-    api.on(
-      'POST /enrichment/tags',
-      problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
-    );
-    await ends(cli(add), 6, ['(409 tag_exists)']);
-  });
-
   test('a preview counts those that fit, and tags nothing', async () => {
     offerTag();
     const counted = { count: 12, bytes: 6_000, looked: 41_022, searched_to: null };
