@@ -72,14 +72,17 @@ function loading<
   return all;
 }
 
-/** In the order of the help, below its headings: what the help of the program says of each. */
-const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
+/**
+ * In the order of the help, below its headings: each with what may follow its name, and what the help says of it. Nothing
+ * follows a noun.
+ */
+const groups = {
   'Often used:': {
-    status: 'whether all is well, and how it went lately',
+    'status [options]': 'whether all is well, and how it went lately',
     records: 'enrichment records: browse, read, store',
     exports: 'export jobs and their files',
     dlq: 'failed webhook deliveries: look, retry, discard',
-    doctor: 'what is wrong with the service, and what to do',
+    'doctor [options]': 'what is wrong with the service, and what to do',
   },
   'Records:': {
     analytics: 'slices of records for analysis',
@@ -91,52 +94,47 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
     'event-types': 'the catalogue of what may be reported',
     incidents: 'what webhooks report',
     deliveries: 'webhook deliveries in every state',
-    listen: 'receive webhooks here, and fail if told to',
+    'listen [options]': 'receive webhooks here, and fail if told to',
     portal: 'links by which tenants see their webhooks',
     webhooks: 'endpoints of another service, taken over',
   },
   'Operate:': {
-    apply: 'make the service as files say, after a look at the difference',
+    'apply [options] <file>': 'make the service as files say, after a look at the difference',
     'export-config': 'print the service as such a file',
     jobs: 'jobs of all kinds: list, wait, cancel',
-    ps: 'the processes of the service',
+    'ps [options]': 'the processes of the service',
     notify: 'who is told of what is wrong',
     tokens: 'access tokens',
     audit: 'who did what, when and from where',
     keys: 'the keys that webhook secrets are encrypted with',
     database: 'the database itself: spread it over workers',
-    backup: 'back up database and cold data; verify backups',
-    restore: 'restore a backup into an empty database, or try it',
+    'backup [options]': 'back up database and cold data; verify backups',
+    'restore [options] <from>': 'restore a backup into an empty database, or try it',
   },
   'Server:': {
-    serve: 'run the service',
-    demo: 'run the service with real data, to look at',
-    drain: 'deliver what is due, and end',
-    config: 'print the settings in force',
+    'serve [options]': 'run the service',
+    'demo [options]': 'run the service with real data, to look at',
+    'drain [options]': 'deliver what is due, and end',
+    'config [options]': 'print the settings in force',
     migrate: 'bring the database to this release, and end',
-    version: 'this release, and whether it can start on the database',
+    'version [options]': 'this release, and whether it can start on the database',
   },
   'This command line:': {
-    login: 'store an access token for later commands',
-    logout: 'forget a stored access token',
+    'login [options]': 'store an access token for later commands',
+    'logout [options]': 'forget a stored access token',
     profile: 'the services you have signed in to',
-    whoami: 'say which token and which service are in use',
-    completion: 'print a completion script for bash, zsh or fish',
+    'whoami [options]': 'say which token and which service are in use',
+    'completion <shell>': 'print a completion script for bash, zsh or fish',
     __complete: '',
   },
-};
+} satisfies Record<string, { [T in Name | `${Name} ${string}`]?: string }>;
+const terms = new Map(
+  Object.values(groups).flatMap((group) => Object.keys(group).map((term) => [nameOf(term), term])),
+);
 
-/** These have verbs; nothing follows their names in the help of the program. */
-const nouns: readonly Name[] = [
-  ...(['records', 'exports', 'dlq', 'analytics', 'schedules', 'retention', 'endpoints'] as const),
-  ...(['incidents', 'deliveries', 'jobs', 'notify', 'tokens', 'audit', 'keys'] as const),
-  ...(['database', 'profile', 'event-types', 'portal', 'webhooks'] as const),
-];
-/** What follows the name of a command there, unless it is `[options]`. */
-const takes: { readonly [N in Name]?: string } = {
-  ...{ restore: '[options] <from>', apply: '[options] <file>', 'export-config': '', migrate: '' },
-  ...{ completion: '<shell>', __complete: '' },
-};
+function nameOf(term: string): Name {
+  return term.replace(/ .*/, '') as Name;
+}
 
 /**
  * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
@@ -150,12 +148,13 @@ export async function createProgram(
   const isWhole = words === undefined || words.includes('completion');
   for (const [heading, group] of Object.entries(groups)) {
     program.commandsGroup(heading);
-    for (const [name, summary] of Object.entries(group) as [Name, string][]) {
-      const noun = addNoun(program, name, summary, { hidden: summary === '' });
+    for (const [term, summary] of Object.entries(group)) {
+      const name = nameOf(term);
+      const made = addNoun(program, name, summary, { hidden: summary === '' });
       if (!isWhole && !words.includes(name)) continue;
-      const files: Readonly<Record<string, unknown>> = await loaders[name]();
-      if (nouns.includes(name)) addVerbs(noun, context, files[name] as Verbs);
-      else fillVerb(noun, context, files[name] as Described);
+      const found = await load(name);
+      if ('act' in found) fillVerb(made, context, found);
+      else addVerbs(made, context, found.verbs);
     }
   }
   program.helpCommand('help [command]', 'tell more of a command');
@@ -168,17 +167,19 @@ export async function describedAt([name = '', ...verbs]: readonly string[]): Pro
   Described | undefined
 > {
   if (!Object.hasOwn(loaders, name)) return undefined;
-  const files: Readonly<Record<string, unknown>> = await loaders[name as Name]();
-  let found = files[name] as Described | Noun | undefined;
-  if (nouns.includes(name as Name)) found = { summary: '', verbs: files[name] as Verbs };
+  let found: Described | Pick<Noun, 'verbs'> | undefined = await load(name as Name);
   for (const verb of verbs) found = found?.verbs?.[verb];
   return found !== undefined && 'act' in found ? found : undefined;
 }
 
+async function load(name: Name): Promise<Described | Pick<Noun, 'verbs'>> {
+  const file: Readonly<Record<string, unknown>> = await loaders[name]();
+  const found = file[name] as Described | Verbs;
+  return typeof found.act === 'function' ? (found as Described) : { verbs: found as Verbs };
+}
+
 function subcommandTerm(command: Command): string {
-  const name = command.name() as Name;
-  if (nouns.includes(name) || !(name in loaders)) return new Help().subcommandTerm(command);
-  return `${name} ${takes[name] ?? '[options]'}`;
+  return terms.get(command.name() as Name) ?? new Help().subcommandTerm(command);
 }
 
 function emptyProgram(context: Context, help: HelpOutput): Command {

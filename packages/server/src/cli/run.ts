@@ -9,8 +9,10 @@ import {
   toFailure,
   usageHints,
 } from './failure.ts';
+import { usage } from './help.ts';
 import { type Io, OutputClosed } from './io.ts';
 import { createProgram } from './program.ts';
+import { interrupted } from './retry.ts';
 import { ownWords } from './words.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
@@ -59,18 +61,8 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   }
 
   function describe(error: unknown): Failure {
-    if (io.signal.aborted) {
-      const { title, exit } = errorCatalogue.interrupted;
-      return {
-        ...toFailure(error),
-        code: 'interrupted',
-        detail: title,
-        errors: [],
-        exitCode: exit,
-      };
-    }
-    if (error instanceof CommanderError) return usageFailure(program, argv, error);
-    const failure = toFailure(error);
+    if (io.signal.aborted) return toFailure(interrupted());
+    const failure = toFailure(error instanceof CommanderError ? usage(saidBy(error)) : error);
     const hints =
       failure.code === 'usage_invalid'
         ? usageHints(program, argv, failure.detail)
@@ -79,18 +71,9 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Turns what commander says about a command line into an error of the catalogue. */
-function usageFailure(program: Command, argv: readonly string[], error: CommanderError): Failure {
+/** What commander says about a command line, as one sentence or two. */
+function saidBy(error: CommanderError): string {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const didYouMean = suggestion?.replace(/^\((.*)\)$/, '$1');
-  const detail = didYouMean === undefined ? message : `${message}. ${didYouMean}`;
-  return {
-    code: 'usage_invalid',
-    detail,
-    status: null,
-    requestId: null,
-    errors: [],
-    exitCode: errorCatalogue.usage_invalid.exit,
-    hints: usageHints(program, argv, message),
-  };
+  return didYouMean === undefined ? message : `${message}. ${didYouMean}`;
 }
