@@ -48,6 +48,11 @@ export function isBusy(error: unknown): error is ApiError {
   return error instanceof ApiError && (error.status === 429 || error.status === 503);
 }
 
+/** Whether nobody answered. */
+export function isUnreachable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'service_unreachable';
+}
+
 /** The error that an aborted wait or call throws. */
 export function interrupted(): AppError {
   return new AppError('interrupted');

@@ -1,10 +1,10 @@
-import { AppError } from '../kernel/errors.ts';
-import { ApiError } from './api-error.ts';
+import type { AppError } from '../kernel/errors.ts';
+import type { ApiError } from './api-error.ts';
 import type { Client, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { Broken, openAnswer } from './exports/open-answer.ts';
 import { parseAnswer } from './parse-answer.ts';
-import { isBusy } from './retry.ts';
+import { isBusy, isUnreachable } from './retry.ts';
 
 type Tail = {
   readonly query: RouteQuery<'GET /enrichment/records/tail'>;
@@ -54,8 +54,7 @@ export async function followTail(
     } catch (error) {
       if (signal.aborted) return after;
       if (!hasBegun || !mayPass(error)) throw error;
-      reason =
-        error instanceof AppError || error instanceof ApiError ? error.detail : error.message;
+      reason = error instanceof Broken ? error.message : error.detail;
     }
     const seconds = waitsSeconds[Math.min(failures, waitsSeconds.length - 1)] ?? 1;
     if (failures === 0) context.note(`The tail was cut: ${reason} Trying to go on …`);
@@ -66,8 +65,7 @@ export async function followTail(
 }
 
 function mayPass(error: unknown): error is Broken | AppError | ApiError {
-  const isAway = error instanceof AppError && error.code === 'service_unreachable';
-  return error instanceof Broken || isAway || isBusy(error);
+  return error instanceof Broken || isUnreachable(error) || isBusy(error);
 }
 
 function pathOf(query: Tail['query']): string {

@@ -1,5 +1,5 @@
 import { createReadStream, type ReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import type { Client, Route } from './client.ts';
@@ -137,6 +137,16 @@ async function fileSize(path: string): Promise<number> {
     return found.size;
   } catch (error) {
     throw unreadable(path, error);
+  }
+}
+
+/** Reads a small file whole. Throws `file_unreadable`. */
+export async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const detail = `${path} cannot be read: ${(cause as Error).message}.`;
+    throw new AppError('file_unreadable', { detail, cause });
   }
 }
 

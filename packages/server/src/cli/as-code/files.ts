@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { readStdin } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
+import { readText } from '../upload.ts';
 import { type Kind, kinds, nameOf, type Row } from './kinds.ts';
 import type { Resolve, Wanted } from './plan.ts';
 
@@ -144,12 +145,5 @@ async function textBehind({ io }: Context, base: string, value: unknown): Promis
     if (found === undefined || found === '') throw usage(`${name} is not set in the environment.`);
     return found;
   }
-  const path = resolve(base, value.slice(1));
-  const text = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw new AppError('file_unreadable', {
-      detail: `${path} cannot be read: ${cause.message}.`,
-      cause,
-    });
-  });
-  return text.trim();
+  return (await readText(resolve(base, value.slice(1)))).trim();
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -13,6 +12,7 @@ import { list } from '../list.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
+import { readText } from '../upload.ts';
 import { optionsOf, type Verbs, verb } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
@@ -138,14 +138,6 @@ async function readHead({ io }: Context, files: readonly string[]): Promise<stri
   const hash = hashes.get(newest);
   if (hash === undefined) throw unreadable(files.join(', '), 'holds no entry');
   return `${newest}:${hash}`;
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw unreadable(file, `cannot be read: ${(error as Error).message}`);
-  }
 }
 
 function parseLine(file: string, line: string): { place: number; hash: string } {

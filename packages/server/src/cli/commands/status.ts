@@ -1,6 +1,5 @@
 import type { Overview } from '../../checks/contract.ts';
 import { wellText } from '../../checks/values.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
@@ -8,6 +7,7 @@ import type { Context } from '../context.ts';
 import { formatBytes, formatRelative, formatShare, formatTrouble } from '../format.ts';
 import { picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
+import { isUnreachable } from '../retry.ts';
 import { printable } from '../table.ts';
 import { command, jsonOption } from '../verb.ts';
 
@@ -54,7 +54,7 @@ async function read(context: Context, client: Client, isWatched: boolean): Promi
 /** Whether the next try may succeed: nobody answered, or the service could not. */
 function mayPass(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
-  return error instanceof AppError && error.code === 'service_unreachable';
+  return isUnreachable(error);
 }
 
 type Line = { name: string; text: string };

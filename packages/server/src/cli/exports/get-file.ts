@@ -6,7 +6,7 @@ import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, shellQuote } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { interrupted } from '../retry.ts';
+import { interrupted, isUnreachable } from '../retry.ts';
 import { type DownloadRequest, download, report, safeName } from './download.ts';
 import { askedOf, assertHasFile, type ExportJob } from './jobs.ts';
 import { Broken, openAnswer } from './open-answer.ts';
@@ -219,7 +219,7 @@ const passingStatuses = [416, 429, 502, 503, 504];
 function mayPass(error: unknown): boolean {
   if (error instanceof Broken) return true;
   if (error instanceof ApiError) return passingStatuses.includes(error.status);
-  return error instanceof AppError && error.code === 'service_unreachable';
+  return isUnreachable(error);
 }
 
 /** The wait before the next try: 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */

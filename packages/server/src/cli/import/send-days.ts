@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Imported, ImportPlan } from '../../contract.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { parquetType } from '../../retention/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { parseAnswer } from '../parse-answer.ts';
+import { isUnreachable } from '../retry.ts';
 import type { FoundFile, Importer } from './find-files.ts';
 import type { Totals } from './report.ts';
 
@@ -174,8 +174,7 @@ async function sendTenant(
 
 /** Says why rows take the way of ingest; throws the error where that is none that the service has to do with. */
 function tellOtherWay(tenant: string, error: unknown, note: Sending['note']): void {
-  const isAway = error instanceof AppError && error.code === 'service_unreachable';
-  if (!(error instanceof ApiError) && !isAway) throw error;
+  if (!(error instanceof ApiError) && !isUnreachable(error)) throw error;
   note(`${tenant} goes through ingest: ${error.message}`);
 }
 

@@ -1,10 +1,10 @@
 import type { IngestAnswer } from '../../contract.ts';
-import { AppError } from '../../kernel/errors.ts';
+import type { AppError } from '../../kernel/errors.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { isBusy, maxTries } from '../retry.ts';
+import { isBusy, isUnreachable, maxTries } from '../retry.ts';
 import type { FoundFile } from './find-files.ts';
 import { addAnswer, type Totals } from './report.ts';
 
@@ -61,7 +61,7 @@ export async function sendFile(context: Context, client: Client, sending: Sendin
       return;
     } catch (error) {
       tries += 1;
-      if (!mayPass(error) || tries === maxTries) throw error;
+      if ((!isBusy(error) && !isUnreachable(error)) || tries === maxTries) throw error;
       if (error instanceof ApiError && !isCheck) {
         storedBefore += Number(error.problem.accepted ?? 0);
       }
@@ -70,11 +70,6 @@ export async function sendFile(context: Context, client: Client, sending: Sendin
       await context.io.sleep(seconds * 1000, context.io.signal);
     }
   }
-}
-
-function mayPass(error: unknown): error is ApiError | AppError {
-  if (isBusy(error)) return true;
-  return error instanceof AppError && error.code === 'service_unreachable';
 }
 
 function waitSeconds(error: ApiError | AppError, tries: number): number {
