@@ -34,7 +34,7 @@ export function createClient(io: Io, connection: Connection): Client {
   const text: Client['text'] = (route, input) => {
     const { params, query, body, headers } = input as LooseInput;
     const call: Call = {
-      ...target(route, params, query),
+      ...target(route, { params, query }),
       ...(body === undefined ? {} : { body: spell(body) }),
       headers: {
         ...headers,
@@ -52,7 +52,7 @@ export function createClient(io: Io, connection: Connection): Client {
       return (answer === '' ? undefined : parseAnswer(answer)) as never;
     },
     upload: (route, body, { headers, query }) =>
-      request(io, connection, { ...target(route, undefined, query), body, headers }),
+      request(io, connection, { ...target(route, { query }), body, headers }),
   };
 }
 
@@ -65,10 +65,10 @@ function spell(body: object): string {
   return `{${texts.join(',')}}`;
 }
 
-type Words = Record<string, string | number | undefined>;
+type Words = Record<string, string | number | boolean | undefined>;
 type LooseInput = {
-  params?: Words;
-  query?: Words;
+  params?: Words | undefined;
+  query?: Words | undefined;
   body?: object;
   headers?: Record<string, string>;
 };
@@ -157,7 +157,7 @@ const reasons: Record<string, string | undefined> = {
 };
 
 /** The method of a route, and its path with parameters and query filled in. */
-function target(route: string, params: LooseInput['params'], query: LooseInput['query']) {
+export function target(route: Route, { params, query }: Pick<LooseInput, 'params' | 'query'>) {
   const [method = '', template = ''] = route.split(' ');
   const path = template.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String(params?.[name])),

@@ -10,6 +10,16 @@ export function wholeNumber(min: number): (text: string) => number {
   };
 }
 
+const unitMillis: Readonly<Record<string, number>> = {
+  ...{ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 },
+};
+
+/** The length of a span such as 2h, which the pattern takes apart into number and unit; null for any other text. */
+export function spanMillis(text: string, pattern: RegExp): number | null {
+  const [, amount, unit = ''] = pattern.exec(text) ?? [];
+  return amount === undefined ? null : Number(amount) * (unitMillis[unit] ?? 0);
+}
+
 /** The error for a command line that cannot be meant so. */
 export function usage(detail: string): AppError {
   return new AppError('usage_invalid', { detail });

@@ -1,6 +1,6 @@
 import type { AppError } from '../kernel/errors.ts';
 import type { ApiError } from './api-error.ts';
-import type { Client, RouteQuery } from './client.ts';
+import { type Client, type RouteQuery, target } from './client.ts';
 import type { Context } from './context.ts';
 import { Broken, openAnswer } from './exports/open-answer.ts';
 import { parseAnswer } from './parse-answer.ts';
@@ -34,10 +34,8 @@ export async function followTail(
     let reason = 'the service ended the stream';
     try {
       const since = after === undefined ? query.since : undefined;
-      const answer = await openAnswer(io, client.connection, {
-        method: 'GET',
-        path: pathOf({ ...query, since, after }),
-      });
+      const asked = target('GET /enrichment/records/tail', { query: { ...query, since, after } });
+      const answer = await openAnswer(io, client.connection, asked);
       if (failures > 0) context.note('It goes on.');
       [hasBegun, failures] = [true, 0];
       let isEnded = false;
@@ -66,14 +64,6 @@ export async function followTail(
 
 function mayPass(error: unknown): error is Broken | AppError | ApiError {
   return error instanceof Broken || isUnreachable(error) || isBusy(error);
-}
-
-function pathOf(query: Tail['query']): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) search.set(name, String(value));
-  }
-  return `/enrichment/records/tail?${search.toString()}`;
 }
 
 type StreamEvent = {

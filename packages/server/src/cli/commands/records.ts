@@ -7,7 +7,7 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
-import { usage, wholeNumber } from '../help.ts';
+import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { list, printPages } from '../list.ts';
 import { createRowPrinter, printObject } from '../output.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
@@ -222,13 +222,10 @@ const tail = verb({
   },
 });
 
-const spanSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
 /** The time so long before now, or the text itself, which the service reads as a time. */
 function timeOf(text: string, nowMillis: number): string {
-  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(amount) * (spanSeconds[unit] ?? Number.NaN);
-  return seconds >= 0 ? new Date(nowMillis - seconds * 1000).toISOString() : text;
+  const ago = spanMillis(text, /^(\d{1,6})([smhd])$/);
+  return ago === null ? text : new Date(nowMillis - ago).toISOString();
 }
 
 /** The command that shows the next rows, ready to be pasted. */

@@ -6,7 +6,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
-import { usage } from '../help.ts';
+import { spanMillis, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
 import type { App } from '../own-app.ts';
@@ -91,14 +91,10 @@ async function createLocally(context: Context, request: LocalRequest) {
   return app.createLocalToken(settings, app.createLog('warn'), request);
 }
 
-const unitMillis: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
 /** When a token expires, as an RFC 3339 time. The option takes such a time, or a span from now. */
 function expiry(text: string, nowMillis: number): string {
-  const [, amount, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
-  if (amount !== undefined && unit !== undefined) {
-    return formatMicros((nowMillis + Number(amount) * (unitMillis[unit] ?? 0)) * 1000);
-  }
+  const span = spanMillis(text, /^(\d{1,5})([hdw])$/);
+  if (span !== null) return formatMicros((nowMillis + span) * 1000);
   if (parseInstant(text) === null) {
     throw usage(
       `--expires: "${text}" is neither a span such as 30d nor a time such as 2026-12-31T00:00:00Z.`,

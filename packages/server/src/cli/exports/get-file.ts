@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
-import type { Client, RouteAnswer } from '../client.ts';
+import { type Client, type RouteAnswer, target } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, shellQuote } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -180,8 +180,7 @@ async function fetchRest(
   if (sink.sizeBytes() > 0 && sink.sizeBytes() >= length) return;
   const range = stretch.end === job.bytes ? `bytes=${start}-` : `bytes=${start}-${stretch.end - 1}`;
   const answer = await openAnswer(io, client.connection, {
-    method: 'GET',
-    path: `/exports/${encodeURIComponent(job.id)}/file`,
+    ...target('GET /exports/:id/file', { params: { id: job.id } }),
     // A file has its SHA-256 as its ETag.
     headers: isWhole && start === 0 ? {} : { range, 'if-range': `"${job.sha256 ?? ''}"` },
   }).catch(async (error: unknown) => {

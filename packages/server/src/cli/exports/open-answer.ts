@@ -17,7 +17,7 @@ export type FileAnswer = {
 };
 
 export type FileCall = {
-  method: 'GET' | 'POST';
+  method: string;
   /** The path, without the base path. */
   path: string;
   headers?: Record<string, string>;

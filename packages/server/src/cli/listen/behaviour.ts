@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { InvalidArgumentError, Option } from 'commander';
-import { wholeNumber } from '../help.ts';
+import { spanMillis, wholeNumber } from '../help.ts';
 import { type Given, jsonOption, type Own } from '../verb.ts';
 
 const modes = ['ok', 'fail', 'hang', 'slow', 'reset', 'bomb', 'redirect', 'gone', 'flaky'] as const;
@@ -35,12 +35,9 @@ function parseStatus(text: string): number {
   throw new InvalidArgumentError('It is not a status from 200 to 599.');
 }
 
-const unitMillis: Record<string, number> = { ms: 1, s: 1000, m: 60_000 };
-
 function parseDelay(text: string): number {
-  const [, amount, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
-  const millis = Number(amount) * (unitMillis[unit ?? ''] ?? Number.NaN);
-  if (millis >= 0) return millis;
+  const millis = spanMillis(text, /^(\d{1,6})(ms|s|m)$/);
+  if (millis !== null) return millis;
   throw new InvalidArgumentError('It is not a time such as 500ms, 2s or 1m.');
 }
 

@@ -10,7 +10,7 @@ import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { shellQuote } from '../format.ts';
-import { usage, wholeNumber } from '../help.ts';
+import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { createRowPrinter } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { type Given, optionsOf, verb, yesOption } from '../verb.ts';
@@ -216,8 +216,6 @@ const groupColumns = [
   target('TARGET', 'target'),
 ];
 
-const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /**
  * Reads the time of an option: an RFC 3339 time, a day (`edge` says which end of it), or a span ago such as 2h. Throws
  * `usage_invalid`.
@@ -228,10 +226,8 @@ export function readTime(
   { nowMillis, edge }: { nowMillis: number; edge: 'first' | 'last' },
 ): string | undefined {
   if (text === undefined) return undefined;
-  const [, amount, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
-  if (amount !== undefined && unit !== undefined) {
-    return formatMicros((nowMillis - Number(amount) * (unitMillis[unit] ?? 0)) * 1000);
-  }
+  const ago = spanMillis(text, /^(\d{1,5})([mhd])$/);
+  if (ago !== null) return formatMicros((nowMillis - ago) * 1000);
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const time = isDay
     ? `${text}T${edge === 'first' ? '00:00:00.000000' : '23:59:59.999999'}Z`
