@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, manifestOf, offerFile } from './testing/export-jobs.ts';
-import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
+import { prepareCli } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
 import { ends, useFolder } from './testing/run.ts';
 
@@ -58,8 +58,6 @@ const offerJob = (...states: ExportJob[]) => {
   api.on('POST /exports/csv', json(queued, 202));
   api.on('GET /exports/exp_1', inTurn(...states));
 };
-
-refusesUsage(api, [['exports ls --limit 0', 'not a whole number']]);
 
 describe('analytics export --async', () => {
   test('asks for nothing when the file exists already', async () => {

@@ -29,7 +29,6 @@ refusesUsage(api, [
   ['audit ls --from 2026-03-01', '--from and --to need each other'],
   ['audit ls --from 2026-03-02 --to 2026-03-01', '--from lies after --to'],
   ['audit ls --from monday --to 2026-03-01', 'is not a date'],
-  ['audit ls --limit 0', '--limit'],
   ['audit verify --head 1:ab --against a.ndjson', '--head and --against exclude each other'],
 ]);
 

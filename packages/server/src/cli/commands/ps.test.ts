@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { ProcessRow } from '../../checks/contract.ts';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
 
 const { api, cli, jsonOf } = prepareCli();
 
@@ -51,5 +50,4 @@ test('ps --json prints what the service told of each', async () => {
     { host: 'web-1', state: 'live' },
     { host: 'drain-1', state: 'silent' },
   ]);
-  await ends(cli('ps --json hosts'), 2);
 });

@@ -104,7 +104,6 @@ test('what ingest refuses as a whole is refused alike', async () => {
   await save('cut.ndjson.gz', gzipSync(`${record('e')}\n`.repeat(2000)).subarray(0, -9));
   await ends(lint('cut.ndjson.gz'), 2, ['body_encoding_invalid', 'This was a dry run']);
   await ends(lint('none.ndjson'), 1, ['there is no such file']);
-  await ends(lint('- --json nothing'), 2, ['there is no field']);
 });
 
 test('the limits are those of the settings', async () => {
