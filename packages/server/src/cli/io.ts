@@ -91,13 +91,6 @@ export type Io = {
   readonly timeouts: Timeouts;
 };
 
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
 /** How long a command waits for the service, in milliseconds. */
 export type Timeouts = {
   readonly connectMillis: number;

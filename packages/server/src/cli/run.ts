@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from 'commander';
-import { errorCatalogue } from '../kernel/errors.ts';
+import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { createContext } from './context.ts';
 import {
   type Failure,
@@ -12,7 +12,6 @@ import {
 import { usage } from './help.ts';
 import { type Io, OutputClosed } from './io.ts';
 import { createProgram } from './program.ts';
-import { interrupted } from './retry.ts';
 import { ownWords } from './words.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
@@ -61,7 +60,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   }
 
   function describe(error: unknown): Failure {
-    if (io.signal.aborted) return toFailure(interrupted());
+    if (io.signal.aborted) return toFailure(new AppError('interrupted'));
     const failure = toFailure(error instanceof CommanderError ? usage(saidBy(error)) : error);
     const hints =
       failure.code === 'usage_invalid'

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { untilAborted } from '../io.ts';
 import { startText } from '../start-text.ts';
+import { untilAborted } from '../until-aborted.ts';
 import { command, signInOption } from '../verb.ts';
 
 export const serve = command({
