@@ -9,10 +9,10 @@ import {
   type Severity,
   type TargetKind,
 } from '../api/values.ts';
-import { useAct } from '../ui/act.ts';
 import { Copied } from '../ui/copy-button.tsx';
-import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { ActionForm } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
+import { useForm } from '../ui/use-form.ts';
 import { noticesKey } from './use-access.ts';
 import { addressOf } from './words.ts';
 
@@ -53,64 +53,37 @@ export function toNewTarget({ kind, address, severity, isAll, kinds }: Values): 
 }
 
 function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): ReactNode {
-  const [values, setValues] = useState<Values>({
-    ...{ kind: 'webhook', address: '', severity: 'warning', isAll: true, kinds: [] },
-  });
-  const make = useAct({
-    call: () => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
+  const form = useForm<Values, MadeTarget>({
+    first: { kind: 'webhook', address: '', severity: 'warning', isAll: true, kinds: [] },
+    call: (values) => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
     onDone: onMade,
     changes: noticesKey,
+    renamed: { url: 'address', to: 'address' },
   });
-  const set = (change: Partial<Values>) => {
-    setValues((before) => ({ ...before, ...change }));
-    make.reset();
-  };
-  const faults = faultsOf(make.error, ['kind', 'kinds', 'address'], {
-    url: 'address',
-    to: 'address',
-  });
+  const { values, faults, set } = form;
   const isWebhook = values.kind === 'webhook';
   return (
-    <ActionForm
-      label="Tell somebody"
-      call={make}
-      onSend={() => make.mutate()}
-      button="Tell from now on"
-      fault={faults['']}
-      isFaultAbove
-    >
+    <ActionForm label="Tell somebody" {...form.sent} button="Tell from now on" isFaultAbove>
       <NativeSelect
         label="How"
-        value={values.kind}
+        {...form.choice('kind')}
         data={[
           { value: 'webhook', label: 'by webhook, signed' },
           { value: 'email', label: 'by e-mail' },
         ]}
-        error={faults.kind}
-        onChange={(event) => set({ kind: event.currentTarget.value as TargetKind })}
       />
       <TextInput
         label={isWebhook ? 'URL' : 'Address'}
         placeholder={isWebhook ? 'https://pager.example.com/in' : 'ops@example.com'}
-        autoComplete="off"
-        spellCheck={false}
         maxLength={2000}
-        value={values.address}
-        error={faults.address}
-        onChange={(event) => set({ address: event.currentTarget.value })}
+        {...form.text('address')}
       />
       <NativeSelect
         label="What matters as much, or more"
-        value={values.severity}
+        {...form.choice('severity')}
         data={['info', 'warning', 'critical']}
-        onChange={(event) => set({ severity: event.currentTarget.value as Severity })}
       />
-      <Checkbox
-        size="xs"
-        label="Of everything"
-        checked={values.isAll}
-        onChange={(event) => set({ isAll: event.currentTarget.checked })}
-      />
+      <Checkbox size="xs" label="Of everything" {...form.box('isAll')} />
       {!values.isAll && (
         <Checkbox.Group
           label="When"

@@ -3,10 +3,10 @@ import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes } from '../api/values.ts';
-import { useAct } from '../ui/act.ts';
 import { Copied } from '../ui/copy-button.tsx';
-import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { ActionForm } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
+import { useForm } from '../ui/use-form.ts';
 import { accessKey } from './use-access.ts';
 
 /** The form for a new token. When it is made, the panel shows it, this once. */
@@ -27,7 +27,6 @@ export function NewTokenPanel({ onClose }: { onClose: () => void }): ReactNode {
   );
 }
 
-const fields = ['name', 'preset', 'scopes', 'tenants', 'expires_at'];
 const ownScopes = 'own';
 const expiries = [
   { value: '7', label: 'in 7 days' },
@@ -42,7 +41,7 @@ type Values = {
   preset: keyof typeof presets | typeof ownScopes;
   scopes: readonly Scope[];
   tenants: string;
-  expiry: string;
+  expires_at: string;
 };
 
 /** The body for a new token. */
@@ -51,7 +50,7 @@ export function toNewToken(values: Values, nowMillis: number): NewToken {
     .split(/[\n,]/)
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  const days = Number(values.expiry);
+  const days = Number(values.expires_at);
   return {
     name: values.name.trim(),
     ...(values.preset === ownScopes ? { scopes: [...values.scopes] } : { preset: values.preset }),
@@ -63,44 +62,30 @@ export function toNewToken(values: Values, nowMillis: number): NewToken {
 }
 
 function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNode {
-  const [values, setValues] = useState<Values>({
-    name: '',
-    preset: 'support-readonly',
-    scopes: ['enrichment:read'],
-    tenants: '',
-    expiry: '30',
-  });
-  const make = useAct({
-    call: () => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
+  const form = useForm<Values, MadeToken>({
+    first: {
+      name: '',
+      preset: 'support-readonly',
+      scopes: ['enrichment:read'],
+      tenants: '',
+      expires_at: '30',
+    },
+    call: (values) => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
     onDone: onMade,
     changes: accessKey,
   });
-  const set = (change: Partial<Values>) => {
-    setValues((before) => ({ ...before, ...change }));
-    make.reset();
-  };
-  const faults = faultsOf(make.error, fields);
+  const { values, faults, set } = form;
   return (
-    <ActionForm
-      label="A new token"
-      call={make}
-      onSend={() => make.mutate()}
-      button="Make the token"
-      fault={faults['']}
-      isFaultAbove
-    >
+    <ActionForm label="A new token" {...form.sent} button="Make the token" isFaultAbove>
       <TextInput
         label="Name"
         description="Who or what it is for, as the audit log will say it"
-        autoComplete="off"
+        {...form.text('name')}
         maxLength={200}
-        value={values.name}
-        error={faults.name}
-        onChange={(event) => set({ name: event.currentTarget.value })}
       />
       <NativeSelect
         label="What it may do"
-        value={values.preset}
+        {...form.choice('preset')}
         data={[
           ...Object.entries(presets).map(([name, has]) => ({
             value: name,
@@ -108,8 +93,6 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
           })),
           { value: ownScopes, label: 'these scopes …' },
         ]}
-        error={faults.preset}
-        onChange={(event) => set({ preset: event.currentTarget.value as Values['preset'] })}
       />
       {values.preset === ownScopes && (
         <Checkbox.Group
@@ -126,19 +109,9 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
       <TextInput
         label="Tenants"
         description="Separated by commas. Empty: all that you reach"
-        autoComplete="off"
-        spellCheck={false}
-        value={values.tenants}
-        error={faults.tenants}
-        onChange={(event) => set({ tenants: event.currentTarget.value })}
+        {...form.text('tenants')}
       />
-      <NativeSelect
-        label="Expires"
-        value={values.expiry}
-        data={expiries}
-        error={faults.expires_at}
-        onChange={(event) => set({ expiry: event.currentTarget.value })}
-      />
+      <NativeSelect label="Expires" {...form.choice('expires_at')} data={expiries} />
     </ActionForm>
   );
 }

@@ -1,16 +1,15 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Button, Checkbox, PasswordInput, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { Schedule, ScheduleChange } from '../api/types.ts';
-import { useAct } from '../ui/act.ts';
-import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { ActionForm } from '../ui/form.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { isBucket, WebhookBox } from './new-schedule-panel.tsx';
+import { useForm } from '../ui/use-form.ts';
+import { cronLabel, isBucket, webhookWords } from './new-schedule-panel.tsx';
 import { schedulePath } from './use-schedules.ts';
 
-type Texts = { cron: string; to: string; keyId: string; secret: string };
-type Values = Texts & { webhook: boolean };
+type Values = { cron: string; to: string; keyId: string; secret: string; webhook: boolean };
 
 /** The body for what was changed; empty when nothing was. Without a key the one that is stored stays. */
 export function toScheduleChange(schedule: Schedule, values: Values): ScheduleChange {
@@ -36,56 +35,45 @@ export function ChangeSchedule({
   onEnd: () => void;
 }): ReactNode {
   const { cron, to, name, id, webhook } = schedule;
-  const [values, setValues] = useState<Values>({ cron, to, webhook, keyId: '', secret: '' });
-  const change = toScheduleChange(schedule, values);
-  const save = useAct({
-    call: () => api.patch<Schedule>(schedulePath(id), change),
+  const form = useForm<Values, Schedule>({
+    first: { cron, to, webhook, keyId: '', secret: '' },
+    call: (values) => api.patch<Schedule>(schedulePath(id), toScheduleChange(schedule, values)),
     onDone: () => {
       notify({ text: `Changed ${name}` });
       onEnd();
     },
     changes: exportsKey,
+    renamed: { url: 'to', credentials: 'keyId' },
   });
-  const faults = faultsOf(save.error, ['cron', 'to', 'credentials'], { url: 'to' });
-  const set = (change: Partial<Values>) => {
-    setValues((before) => ({ ...before, ...change }));
-    save.reset();
-  };
-  const field = (own: keyof Texts, label: string, fault?: string) => ({
-    ...{ label, value: values[own], error: fault, autoComplete: 'off', maxLength: 1000 },
-    onChange: (event: { currentTarget: { value: string } }) =>
-      set({ [own]: event.currentTarget.value }),
-  });
+  const change = toScheduleChange(schedule, form.values);
   return (
     <ActionForm
       label="Change the schedule"
-      call={save}
-      onSend={() => save.mutate()}
+      {...form.sent}
       isReady={Object.keys(change).length > 0}
       button={change.to || change.credentials ? 'Try the place, and save' : 'Save changes'}
       others={<Button onClick={onEnd}>Cancel</Button>}
-      fault={faults['']}
       isFaultAbove
     >
+      <TextInput label={cronLabel} {...form.text('cron')} maxLength={1000} />
       <TextInput
-        {...field('cron', 'When: minute, hour, day, month, weekday, in UTC', faults['cron'])}
-      />
-      <TextInput
-        {...field('to', 'To', faults['to'])}
+        label="To"
         description="From the next run on. A run that is under way ends where it began"
-        spellCheck={false}
+        {...form.text('to')}
+        maxLength={1000}
       />
-      {isBucket(values.to) && (
+      {isBucket(form.values.to) && (
         <>
           <TextInput
-            {...field('keyId', 'Access key id', faults['credentials'])}
+            label="Access key id"
             description="Empty: the key that it has, in the same bucket"
-            spellCheck={false}
+            {...form.text('keyId')}
+            maxLength={1000}
           />
-          <PasswordInput {...field('secret', 'Secret access key')} />
+          <PasswordInput label="Secret access key" {...form.text('secret')} maxLength={1000} />
         </>
       )}
-      <WebhookBox isOn={values.webhook} onChange={(isOn) => set({ webhook: isOn })} />
+      <Checkbox {...webhookWords} {...form.box('webhook')} />
     </ActionForm>
   );
 }

@@ -1,10 +1,9 @@
 import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { NewSchedule, Schedule } from '../api/types.ts';
 import { type ExportFormat, exportFormats, runEventTypes } from '../api/values.ts';
-import { useAct } from '../ui/act.ts';
-import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { ActionForm } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import {
@@ -16,6 +15,7 @@ import {
   TemplateField,
 } from '../ui/template-field.tsx';
 import { notify } from '../ui/toasts.tsx';
+import { useForm } from '../ui/use-form.ts';
 
 /** The form for a schedule. The service tries its place before it makes it. */
 export function NewSchedulePanel(props: {
@@ -71,99 +71,71 @@ export function toNewSchedule(values: Values): NewSchedule {
 
 export const isBucket = (to: string) => /^\s*s3:/i.test(to);
 
+export const cronLabel = 'When: minute, hour, day, month, weekday, in UTC';
 const skipped = 'A record without a value for it is left out and counted';
 
 function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
-  const [values, setValues] = useState<Values>({
-    ...empty,
-    ...{ format: 'parquet', starts: 'all', typed: false, lines: 'records', webhook: false },
-  });
-  const make = useAct({
-    call: () => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
+  const form = useForm<Values, Schedule>({
+    first: {
+      ...empty,
+      ...{ format: 'parquet', starts: 'all', typed: false, lines: 'records', webhook: false },
+    },
+    call: (values) => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
     onDone: ({ id, name }) => {
       notify({ text: `Made ${name}` });
       onMade(id);
     },
     changes: exportsKey,
+    renamed: { url: 'to', credentials: 'keyId', template: 'templateText' },
   });
-  const set = (change: Partial<Values>) => {
-    setValues((before) => ({ ...before, ...change }));
-    make.reset();
-  };
-  const fields = ['tenant', 'name', 'cron', 'to', 'store', 'where', 'credentials', 'typed'];
-  const faults = faultsOf(make.error, [...fields, 'template'], { url: 'to' });
+  const { values, faults, set } = form;
   const { lines, templateText, format } = values;
   // Of an empty template nothing is said before somebody writes.
   const { fault } = format === 'ndjson' ? readLines(lines, templateText) : noTemplate;
   const written = templateText.trim() === '' ? undefined : (fault ?? undefined);
   const text = (name: keyof typeof empty, label: string, placeholder: string) => (
-    <TextInput
-      label={label}
-      placeholder={placeholder}
-      autoComplete="off"
-      spellCheck={false}
-      maxLength={2000}
-      value={values[name]}
-      error={faults[name === 'keyId' ? 'credentials' : name]}
-      onChange={(event) => set({ [name]: event.currentTarget.value })}
-    />
+    <TextInput label={label} placeholder={placeholder} maxLength={2000} {...form.text(name)} />
   );
   return (
     <ActionForm
       label="New schedule"
-      call={make}
-      onSend={() => make.mutate()}
+      {...form.sent}
       isReady={fault === null}
       button="Try the place, and make it"
-      fault={faults['']}
       isFaultAbove
     >
       {text('tenant', 'Tenant', 'TX')}
       {text('name', 'Name', 'nightly')}
-      {text('cron', 'When: minute, hour, day, month, weekday, in UTC', '0 2 * * *')}
+      {text('cron', cronLabel, '0 2 * * *')}
       {text('to', 'To', 's3://bucket/{tenant}/{date}?region=eu-central-1')}
       {isBucket(values.to) && (
         <>
           {text('keyId', 'Access key id', 'AKIA…')}
-          <PasswordInput
-            label="Secret access key"
-            autoComplete="off"
-            maxLength={500}
-            value={values.secret}
-            onChange={(event) => set({ secret: event.currentTarget.value })}
-          />
+          <PasswordInput label="Secret access key" maxLength={500} {...form.text('secret')} />
         </>
       )}
-      <NativeSelect
-        label="Format"
-        value={values.format}
-        data={[...exportFormats]}
-        onChange={(event) => set({ format: event.currentTarget.value as ExportFormat })}
-      />
-      {values.format === 'parquet' && (
+      <NativeSelect label="Format" {...form.choice('format')} data={[...exportFormats]} />
+      {format === 'parquet' && (
         <Checkbox
           label="Typed fields"
           description="Fields of the enrichment as columns, as they are in what is stored now; what fits none goes to _rest"
-          checked={values.typed}
-          error={faults['typed']}
-          onChange={(event) => set({ typed: event.currentTarget.checked })}
+          {...form.box('typed')}
         />
       )}
       {format === 'ndjson' && (
-        <LinesFields {...values} set={set} fault={written ?? faults['template']} />
+        <LinesFields {...values} set={set} fault={written ?? faults['templateText']} />
       )}
       <NativeSelect
         label="Begins with"
-        value={values.starts}
+        {...form.choice('starts')}
         data={[
           { value: 'all', label: 'all that is stored' },
           { value: 'now', label: 'what is stored from now on' },
         ]}
-        onChange={(event) => set({ starts: event.currentTarget.value as Values['starts'] })}
       />
       {text('store', 'Only of this store', 'all')}
       {text('where', 'Only where', 'score >= 0.9')}
-      <WebhookBox isOn={values.webhook} onChange={(webhook) => set({ webhook })} />
+      <Checkbox {...webhookWords} {...form.box('webhook')} />
     </ActionForm>
   );
 }
@@ -199,19 +171,7 @@ function LinesFields({
 }
 
 /** Asks whether the end of each run is reported as an incident. */
-export function WebhookBox({
-  isOn,
-  onChange,
-}: {
-  isOn: boolean;
-  onChange: (isOn: boolean) => void;
-}): ReactNode {
-  return (
-    <Checkbox
-      label="Report the end of each run as an incident"
-      description={`Endpoints of its tenant get ${runEventTypes.join(' or ')}`}
-      checked={isOn}
-      onChange={(event) => onChange(event.currentTarget.checked)}
-    />
-  );
-}
+export const webhookWords = {
+  label: 'Report the end of each run as an incident',
+  description: `Endpoints of its tenant get ${runEventTypes.join(' or ')}`,
+};

@@ -9,7 +9,7 @@ import { reasonOf } from './outage.ts';
 import { notify } from './toasts.tsx';
 
 /** A call that changes something. */
-type Act<Answer, Given> = {
+export type Act<Answer, Given> = {
   readonly call: (given: Given) => Promise<Answer>;
   readonly onDone?: (answer: Answer, given: Given) => unknown;
   /** How the message begins that tells of a failure; without it nothing is told. */

@@ -7,6 +7,11 @@ export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
 export const eventTypesKey = [...webhooksKey, 'types'] as const;
 export const jobsKey = [...webhooksKey, 'jobs'] as const;
 
+/** The path of one endpoint in the API. */
+export function endpointPath(id: string): string {
+  return `/webhook/endpoints/${encodeURIComponent(id)}`;
+}
+
 /** The query key of the newest failures of one status that match the filters. */
 export function deadLettersKey(filters: { status: string; [name: string]: string | undefined }) {
   return [...dlqKey, 'rows', filters] as const;

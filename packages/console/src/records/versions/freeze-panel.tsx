@@ -1,11 +1,15 @@
 import { Button, Textarea, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api } from '../../api/client.ts';
 import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
-import { type DatasetName, splitNames } from '../../api/values.ts';
-import { ActionForm, faultText } from '../../ui/form.tsx';
+import { type DatasetName, type SplitName, splitNames } from '../../api/values.ts';
+import { ActionForm } from '../../ui/form.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
+import { notify } from '../../ui/toasts.tsx';
+import { useForm } from '../../ui/use-form.ts';
 import { DatasetChoice } from '../tags/tags-view.tsx';
-import { useFreeze } from './version-acts.ts';
+import { versionsKey, versionsPath } from './use-versions.ts';
 import classes from './versions.module.css';
 
 export type FreezePanelProps = {
@@ -33,22 +37,28 @@ export function FreezePanel(props: FreezePanelProps): ReactNode {
 
 /** The form of the panel. */
 function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode {
-  const [values, setValues] = useState(firstValues);
-  const freeze = useFreeze(onFrozen);
-  const set = (change: Partial<FreezeValues>) => {
-    setValues((all) => ({ ...all, ...change }));
-    if (freeze.error !== null) freeze.reset();
-  };
+  const client = useQueryClient();
+  const form = useForm<FreezeValues, DatasetVersion>({
+    first: firstValues,
+    // The service answers at once, and counts the records afterwards.
+    call: (values) => api.post<DatasetVersion>(versionsPath, versionOf(tenant, values)),
+    onDone: (version) => {
+      client.setQueryData([...versionsKey, 'one', version.id], version);
+      notify({ text: `Frozen as ${version.name}. Its records are being counted.` });
+      onFrozen(version);
+    },
+    changes: [...versionsKey, 'of'],
+    renamed: { group_by: 'groupBy' },
+  });
+  const { values, set } = form;
   const shareFault = shareFaultOf(values);
-  const version = versionOf(tenant, values);
   return (
     <ActionForm
       label="A new version"
-      call={freeze}
-      onSend={() => version !== null && freeze.mutate(version)}
-      isReady={version !== null}
+      {...form.sent}
+      isReady={versionOf(tenant, values) !== null}
       button="FREEZE"
-      fault={faultText(freeze.error)}
+      fault={form.faults[''] ?? ''}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted">
@@ -60,28 +70,22 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         label="Name"
         description="As it is asked for in exports: such as 2001-q1"
         required
-        autoComplete="off"
         maxLength={200}
-        value={values.name}
-        onChange={(event) => set({ name: event.currentTarget.value })}
+        {...form.text('name')}
       />
       <TextInput
         label="Where"
         description="Only records that fit, as score >= 0.9 and model = &quot;v3&quot;. Empty: all that are tagged"
-        autoComplete="off"
         maxLength={2000}
-        value={values.where}
-        onChange={(event) => set({ where: event.currentTarget.value })}
+        {...form.text('where')}
       />
       <ShareFields values={values} fault={shareFault} set={set} />
       <TextInput
         label="Keep together"
         description="A field of the enrichment, as camera_id or track.id, or store, kind, source, model: records with the same value there are never in two parts. The shares then hold only in the mean"
-        autoComplete="off"
         maxLength={1000}
         disabled={shareFault !== null || !hasShares(values)}
-        value={values.groupBy}
-        onChange={(event) => set({ groupBy: event.currentTarget.value })}
+        {...form.text('groupBy')}
       />
       <Textarea
         label="Note"
@@ -89,8 +93,8 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         autosize
         minRows={1}
         maxRows={4}
-        value={values.note}
-        onChange={(event) => set({ note: event.currentTarget.value })}
+        {...form.text('note')}
+        spellCheck
       />
     </ActionForm>
   );
@@ -128,15 +132,8 @@ function ShareFields(props: {
 }
 
 /** The fields of a new version, as typed. */
-type FreezeValues = {
-  readonly dataset: DatasetName;
-  readonly name: string;
-  readonly train: string;
-  readonly validation: string;
-  readonly test: string;
-  readonly groupBy: string;
-  readonly where: string;
-  readonly note: string;
+type FreezeValues = Record<SplitName | 'name' | 'groupBy' | 'where' | 'note', string> & {
+  dataset: DatasetName;
 };
 
 /** The fields of the form when it opens. */

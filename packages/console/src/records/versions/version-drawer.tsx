@@ -1,7 +1,10 @@
 import { Button } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { api } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
+import { useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -10,13 +13,13 @@ import { Loaded } from '../../ui/list.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
+import { notify } from '../../ui/toasts.tsx';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import { CompareVersions } from './compare-versions.tsx';
-import { useVersion } from './use-versions.ts';
-import { useDeleteVersion } from './version-acts.ts';
+import { useVersion, versionPath, versionsKey } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
@@ -193,7 +196,17 @@ function DeleteQuestion(props: {
   onClose: () => void;
 }): ReactNode {
   const { version } = props;
-  const remove = useDeleteVersion(version, props.onDeleted);
+  const client = useQueryClient();
+  const remove = useAct({
+    call: () => api.delete(versionPath(version.id)),
+    onDone: () => {
+      notify({ text: `Deleted the version ${version.name}. Its records stay.` });
+      props.onDeleted();
+      client.removeQueries({ queryKey: [...versionsKey, 'one', version.id] });
+    },
+    failed: `Not deleted: ${version.name}`,
+    changes: [...versionsKey, 'of'],
+  });
   return (
     <ConfirmDialog
       title={`Delete the version ${version.name}?`}

@@ -8,7 +8,7 @@ import { FailingIcon } from '../../ui/icons.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { shortId } from '../../ui/words.ts';
-import { webhooksKey } from '../query-keys.ts';
+import { endpointPath, webhooksKey } from '../query-keys.ts';
 import { deliveryHref } from '../search.ts';
 import { deliveryPath } from '../use-delivery.ts';
 import classes from './endpoint-story.module.css';
@@ -35,7 +35,7 @@ export function BlockedKeys({ id, keys }: { id: string; keys: readonly BlockedKe
 function Blocked({ id, blocked }: { id: string; blocked: BlockedKey }): ReactNode {
   const { key, delivery_id: first, waiting, since, status, next_retry: next, error } = blocked;
   const skip = useAct({
-    call: () => api.post(`/webhook/endpoints/${encodeURIComponent(id)}/skip`, { key }),
+    call: () => api.post(`${endpointPath(id)}/skip`, { key }),
     onDone: () => notify({ text: `Skipped ${shortId(first)}: it stays a dead letter` }),
     failed: 'Not skipped',
     changes: webhooksKey,

@@ -19,7 +19,7 @@ import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { endpointsKey, webhooksKey } from '../query-keys.ts';
+import { endpointPath, endpointsKey, webhooksKey } from '../query-keys.ts';
 import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { BlockedKeys } from './blocked-keys.tsx';
@@ -47,8 +47,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
   const [edited, setEdited] = useState<string | null>(null);
   const isEditing = isNew || edited === id;
-  const path = `/webhook/endpoints/${encodeURIComponent(id)}`;
-  const query = useRead<ToldEndpoint>([...endpointsKey, 'one', id], path, {
+  const query = useRead<ToldEndpoint>([...endpointsKey, 'one', id], endpointPath(id), {
     ...{ isWanted: !isNew, known, params: { include: 'story' } },
   });
   const endpoint = query.data;
@@ -170,7 +169,7 @@ type Question = 'rotate' | 'endOld' | 'delete' | 'enable';
  */
 function EndpointActions(props: EndpointActionsProps): ReactNode {
   const { endpoint } = props;
-  const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}`;
+  const path = endpointPath(endpoint.id);
   const [question, setQuestion] = useState<Question | null>(null);
   const ping = useAction(
     () => api.post<PingedDelivery>(`${path}/ping`, undefined),

@@ -1,6 +1,5 @@
 import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ChangeEvent, Fragment, type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type {
   Endpoint,
@@ -11,10 +10,11 @@ import type {
 } from '../../api/types.ts';
 import { orderings, stuckRules } from '../../api/values.ts';
 import { Copied } from '../../ui/copy-button.tsx';
-import { ActionForm, faultsOf } from '../../ui/form.tsx';
+import { ActionForm } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { useForm } from '../../ui/use-form.ts';
 import { useOnlyTenant } from '../only-tenant.ts';
-import { endpointsKey } from '../query-keys.ts';
+import { endpointPath, endpointsKey } from '../query-keys.ts';
 import {
   type DeliveryField,
   deliveryFields,
@@ -29,7 +29,7 @@ import {
 import { TypeProposals } from './event-types-view.tsx';
 import { FilterPreview } from './filter-preview.tsx';
 
-const fields: Readonly<Record<Exclude<FieldName, 'tenant' | DeliveryField>, FieldProps>> = {
+const fields = {
   url: { label: 'URL', placeholder: 'https://hooks.example.com/in', maxLength: 2000 },
   event_types: {
     label: 'Event types',
@@ -85,7 +85,7 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant' | DeliveryField>, Fiel
       'One a line, as Authorization: Bearer …; a name alone, as Authorization:, takes it away. They are never shown again',
     maxLength: 10_000,
   },
-};
+} as const satisfies Readonly<Record<string, FieldProps>>;
 
 type EndpointFormProps = {
   /** The endpoint to change; undefined for a new one. */
@@ -97,52 +97,34 @@ type EndpointFormProps = {
 
 /** The form for the settings of an endpoint. A refusal of the service is shown at the field that it is about. */
 export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): ReactNode {
-  const client = useQueryClient();
   const only = useOnlyTenant();
   const [before, setBefore] = useState(() => valuesOf(endpoint, tenant));
-  const [values, setValues] = useState(before);
   const [isOpen, setOpen] = useState(false);
-  const change = toChange(before, values);
-  const isChanged = Object.keys(change).length > 0;
-  const save = useMutation({
-    mutationFn: (): Promise<Endpoint | EndpointWithSecret> =>
+  const form = useForm<FormValues, Endpoint | EndpointWithSecret>({
+    first: before,
+    call: (values) =>
       endpoint === undefined
         ? api.post<EndpointWithSecret>('/webhook/endpoints', toNewEndpoint(values))
-        : api.patch<Endpoint>(`/webhook/endpoints/${encodeURIComponent(endpoint.id)}`, change),
-    onSuccess: (saved) => {
-      void client.invalidateQueries({ queryKey: endpointsKey });
-      if ('secret' in saved) {
-        onMade(saved);
-        return;
-      }
+        : api.patch<Endpoint>(endpointPath(endpoint.id), toChange(before, values)),
+    onDone: (saved) => {
+      if ('secret' in saved) return onMade(saved);
       for (const text of saved.warnings ?? []) notify({ text: `Mind: ${text}` });
       notify({ text: 'Saved' });
       const now = valuesOf(saved);
       setBefore(now);
-      setValues(now);
+      form.set(now);
     },
+    changes: endpointsKey,
   });
-  const faults = faultsOf(save.error, Object.keys(values));
-  const field = (name: FieldName, props: FieldProps) => {
-    const common = {
-      ...{ name, ...props, value: values[name], error: faults[name] },
-      ...{ autoComplete: 'off', spellCheck: false },
-      onChange: (
-        event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>,
-      ) => {
-        const text = event.currentTarget.value;
-        setValues((all) => ({ ...all, [name]: text }));
-        if (faults[name] !== undefined) save.reset();
-      },
-    };
+  const { values, faults, set } = form;
+  const isChanged = Object.keys(toChange(before, values)).length > 0;
+  const field = (name: FieldName, { data, ...props }: FieldProps) => {
     if (name === 'asymmetric') {
-      const onChange = (event: ChangeEvent<HTMLInputElement>) => {
-        const text = event.currentTarget.checked ? 'on' : '';
-        setValues((all) => ({ ...all, asymmetric: text }));
-      };
+      const onChange = (event: { currentTarget: { checked: boolean } }) =>
+        set({ asymmetric: event.currentTarget.checked ? 'on' : '' });
       return <Checkbox key={name} {...props} checked={values[name] === 'on'} onChange={onChange} />;
     }
-    const { data } = props;
+    const common = { name, ...props, ...form.text(name) };
     if (data !== undefined) return <NativeSelect key={name} {...common} data={[...data]} />;
     return name === 'headers' || name === 'where' || longFields.includes(name) ? (
       <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
@@ -153,11 +135,9 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
   return (
     <ActionForm
       label="Settings of the endpoint"
-      call={save}
-      onSend={() => save.mutate()}
+      {...form.sent}
       isReady={endpoint === undefined || isChanged}
       button={endpoint === undefined ? 'Make the endpoint' : 'Save changes'}
-      fault={faults['']}
       isFaultAbove
     >
       {endpoint === undefined &&
@@ -169,7 +149,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
           {name === 'event_types' && (
             <TypeProposals
               typed={values.event_types}
-              onTyped={(event_types) => setValues((all) => ({ ...all, event_types }))}
+              onTyped={(event_types) => set({ event_types })}
             />
           )}
           {name === 'where' && <FilterPreview trial={toTrial(values)} />}
@@ -191,25 +171,8 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
 const deliveryNames = Object.keys(deliveryFields) as DeliveryField[];
 
 /** The fields of the form as typed. */
-type FormValues = Record<DeliveryField, string> & {
-  tenant: string;
-  url: string;
-  event_types: string;
-  stores: string;
-  where: string;
-  name: string;
-  description: string;
-  max_attempts: string;
-  retry_schedule: string;
-  rate_limit: string;
-  disable_after_days: string;
-  ordered: string;
-  when_stuck: string;
-  /** Those to set or take away; the form begins with none, since their values are never shown. */
-  headers: string;
-};
-
-type FieldName = keyof FormValues;
+type FormValues = Record<FieldName, string>;
+type FieldName = 'tenant' | keyof typeof fields | DeliveryField;
 
 /** The fields of the form for an endpoint, or for a new one. */
 export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValues {
@@ -229,6 +192,7 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     ...deliveryTexts(endpoint?.delivery),
     ordered: endpoint?.ordered ?? 'none',
     when_stuck: endpoint?.when_stuck ?? 'block',
+    // Those to set or take away: their values are never shown.
     headers: '',
   };
 }

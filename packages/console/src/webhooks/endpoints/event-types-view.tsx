@@ -1,11 +1,11 @@
 import { Button, Checkbox, Textarea, TextInput } from '@mantine/core';
-import { type ChangeEvent, type ReactNode, useState } from 'react';
-import { api } from '../../api/client.ts';
-import type { CatalogueType, Page } from '../../api/types.ts';
+import { type ReactNode, useState } from 'react';
+import { ApiError, api } from '../../api/client.ts';
+import type { CatalogueType, InputFault, Page } from '../../api/types.ts';
 import { changedBut, useAct } from '../../ui/act.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { ActionForm, faultsOf } from '../../ui/form.tsx';
+import { ActionForm } from '../../ui/form.tsx';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Empty, Loaded } from '../../ui/list.tsx';
 import { ListBar } from '../../ui/list-page.tsx';
@@ -16,6 +16,7 @@ import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { useForm } from '../../ui/use-form.ts';
 import { eventTypesKey } from '../query-keys.ts';
 
 const path = '/webhook/event-types';
@@ -205,93 +206,83 @@ function TypeForm(props: {
   onSaved: (type: string) => void;
 }): ReactNode {
   const { row, onSaved } = props;
-  const [values, setValues] = useState<FormValues>(() => ({
-    type: row?.type ?? '',
-    description: row?.description ?? '',
-    schema: row?.schema == null ? '' : JSON.stringify(row.schema, null, 2),
-    sample: row?.sample == null ? '' : JSON.stringify(row.sample, null, 2),
-    deprecated: row?.deprecated ?? false,
-  }));
-  const [unread, setUnread] = useState<Partial<Record<keyof FormValues, string>>>({});
-  const save = useAct({
-    call: () =>
+  const form = useForm<FormValues, CatalogueType>({
+    first: () => ({
+      type: row?.type ?? '',
+      description: row?.description ?? '',
+      schema: row?.schema == null ? '' : JSON.stringify(row.schema, null, 2),
+      sample: row?.sample == null ? '' : JSON.stringify(row.sample, null, 2),
+      deprecated: row?.deprecated ?? false,
+    }),
+    call: async (values) =>
       api.put<CatalogueType>(`${path}/${encodeURIComponent(values.type.trim())}`, {
         description: values.description.trim() === '' ? null : values.description.trim(),
-        schema: jsonOf(values.schema),
-        sample: jsonOf(values.sample),
+        ...readJson({ schema: values.schema, sample: values.sample }),
         deprecated: values.deprecated,
       }),
     onDone: ({ type }) => onSaved(type),
     changes: eventTypesKey,
   });
-  const faults = { ...faultsOf(save.error, Object.keys(values)), ...unread };
-  const field = (name: 'type' | 'description' | 'schema' | 'sample', label: string) => ({
-    ...{ label, value: values[name], error: faults[name] },
-    ...{ autoComplete: 'off', spellCheck: false },
-    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => {
-      const text = event.currentTarget.value;
-      setValues((all) => ({ ...all, [name]: text }));
-      setUnread({});
-      save.reset();
-    },
-  });
-  const send = () => {
-    const wrong = unreadable(values);
-    setUnread(wrong);
-    if (Object.keys(wrong).length === 0) save.mutate();
-  };
+  const lines = { autosize: true, minRows: 3, maxRows: 16 };
   return (
     <ActionForm
       label="The event type"
-      call={save}
-      onSend={send}
-      isReady={values.type.trim() !== ''}
+      {...form.sent}
+      isReady={form.values.type.trim() !== ''}
       button={row === undefined ? 'Add the type' : 'Save changes'}
-      fault={faultsOf(save.error, Object.keys(values))['']}
       isFaultAbove
     >
       {row === undefined && (
-        <TextInput {...field('type', 'Type')} placeholder="incident.created" maxLength={128} />
+        <TextInput
+          label="Type"
+          {...form.text('type')}
+          placeholder="incident.created"
+          maxLength={128}
+        />
       )}
-      <Textarea {...field('description', 'Description')} autosize maxRows={4} maxLength={1000} />
       <Textarea
-        {...field('schema', 'JSON Schema of its data')}
-        description="Empty: any data. References lead only to a part of it, as #/$defs/…"
-        {...{ autosize: true, minRows: 3, maxRows: 16 }}
+        label="Description"
+        {...form.text('description')}
+        autosize
+        maxRows={4}
+        maxLength={1000}
       />
       <Textarea
-        {...field('sample', 'Sample of its data')}
+        label="JSON Schema of its data"
+        description="Empty: any data. References lead only to a part of it, as #/$defs/…"
+        {...form.text('schema')}
+        {...lines}
+      />
+      <Textarea
+        label="Sample of its data"
         description="As JSON. A ping of this type sends it"
-        {...{ autosize: true, minRows: 3, maxRows: 16 }}
+        {...form.text('sample')}
+        {...lines}
       />
       <Checkbox
         size="xs"
         label="Deprecated: to be reported and wanted no more"
-        checked={values.deprecated}
-        onChange={(event) => {
-          const { checked } = event.currentTarget;
-          setValues((all) => ({ ...all, deprecated: checked }));
-        }}
+        {...form.box('deprecated')}
       />
     </ActionForm>
   );
 }
 
-function jsonOf(text: string): unknown {
-  return text.trim() === '' ? null : JSON.parse(text);
-}
-
-/** The fields that should hold JSON and do not. */
-function unreadable(values: FormValues): Partial<Record<keyof FormValues, string>> {
-  const wrong = (['schema', 'sample'] as const).flatMap((name) => {
+/** Reads fields that hold JSON. What is none is refused as the service refuses a field. */
+function readJson(texts: Readonly<Record<string, string>>): Record<string, unknown> {
+  const errors: InputFault[] = [];
+  const values = Object.entries(texts).map(([name, text]) => {
     try {
-      jsonOf(values[name]);
-      return [];
+      return [name, text.trim() === '' ? null : JSON.parse(text)];
     } catch (error) {
-      return [[name, `is not JSON: ${(error as Error).message}`]];
+      const message = `is not JSON: ${(error as Error).message}`;
+      errors.push({ path: `/${name}`, code: 'value_invalid', message });
+      return [name, null];
     }
   });
-  return Object.fromEntries(wrong);
+  if (errors.length > 0)
+    throw new ApiError({ status: 400, code: 'request_invalid', detail: '', errors });
+  return Object.fromEntries(values);
 }
 
 const mostProposed = 6;

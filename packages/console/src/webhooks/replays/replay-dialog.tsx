@@ -12,7 +12,7 @@ import { jobHref } from '../../ui/panel-place.ts';
 import { type Session, useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
-import { webhooksKey } from '../query-keys.ts';
+import { endpointPath, webhooksKey } from '../query-keys.ts';
 import { readMoment } from './moment.ts';
 import classes from './replays.module.css';
 
@@ -52,7 +52,7 @@ const onlyWords: Readonly<Record<ReplaySelection, string>> = {
 const [momentHelp, typingMillis] = ['24h, a day or a time (UTC)', 400];
 
 function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }): ReactNode {
-  const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}/replay`;
+  const path = `${endpointPath(endpoint.id)}/replay`;
   const { hasScope } = useSession();
   const [choice, setChoice] = useState(firstChoice);
   const change = (part: Partial<Choice>) => setChoice({ ...choice, ...part });
@@ -216,7 +216,7 @@ export function useSendAgain() {
   const { hasScope } = useSession();
   return useAct({
     call: ({ endpoint_id, incident_id }: { endpoint_id: string; incident_id: string }) =>
-      api.post<Replay>(`/webhook/endpoints/${encodeURIComponent(endpoint_id)}/replay`, {
+      api.post<Replay>(`${endpointPath(endpoint_id)}/replay`, {
         ...{ incident_id, only: 'all', filters: 'ignore' },
       }),
     onDone: ({ id }) => notify({ text: 'Queued once more', ...followed(hasScope, id) }),
