@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 import type { AuditEntry } from '../api/types.ts';
+import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatInstant } from '../ui/format.ts';
-import { Empty, Loaded } from '../ui/list.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
+import { Empty } from '../ui/list.tsx';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import classes from './access.module.css';
 import { useEntry } from './use-access.ts';
@@ -13,28 +13,26 @@ import { changesOf, valueText } from './words.ts';
 export function EntryPanel({ place, onClose }: { place: string; onClose: () => void }): ReactNode {
   const query = useEntry(place);
   return (
-    <Panel
+    <Drawer
       kind="ENTRY"
       title={query.data?.action ?? place}
       id={place}
-      closeLabel="Close the entry"
+      noun="entry"
+      query={query}
+      rows={10}
       onClose={onClose}
     >
-      <PanelBody>
-        <Loaded query={query} name="the entry" rows={10}>
-          {(entry) =>
-            entry === null ? (
-              <Empty title="There is no such entry, or it was pruned" />
-            ) : (
-              <>
-                <EntryFacts entry={entry} />
-                <Changes entry={entry} />
-              </>
-            )
-          }
-        </Loaded>
-      </PanelBody>
-    </Panel>
+      {(entry) =>
+        entry === null ? (
+          <Empty title="There is no such entry, or it was pruned" />
+        ) : (
+          <>
+            <EntryFacts entry={entry} />
+            <Changes entry={entry} />
+          </>
+        )
+      }
+    </Drawer>
   );
 }
 

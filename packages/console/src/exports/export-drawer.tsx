@@ -5,13 +5,12 @@ import type { ExportJob } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/list.tsx';
 import { At } from '../ui/marks.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
@@ -39,58 +38,61 @@ export function ExportDrawer(props: {
 }): ReactNode {
   const { id, job } = props;
   return (
-    <Panel
+    <Drawer
       kind="EXPORT"
       title={job.data?.file_name ?? id}
       id={id}
-      closeLabel="Close export"
+      noun="export"
+      query={job}
+      rows={14}
+      actions={(data) => <Actions job={data} cancelling={props.cancelling} />}
       onClose={props.onClose}
     >
-      <Loaded query={job} name="the export" rows={14} isPanel>
-        {(data) => <Body job={data} cancelling={props.cancelling} />}
-      </Loaded>
-    </Panel>
+      {(data) => <Body job={data} />}
+    </Drawer>
   );
 }
 
-/** The content of the drawer once the job has been read. */
-function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): ReactNode {
+function Actions({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): ReactNode {
+  return (
+    <div className="drawer-actions">
+      {isOpen(job) && (
+        <Button loading={cancelling.ids.has(job.id)} onClick={() => cancelling.cancel(job)}>
+          CANCEL
+        </Button>
+      )}
+      {job.has_file && job.state === 'completed' && (
+        <>
+          <DownloadLink job={job} />
+          <RemoveFileButton job={job} />
+        </>
+      )}
+      {!isOpen(job) && !job.has_file && (
+        <Button component="a" href={sliceHref(requestOf(job))}>
+          GO TO ITS RECORDS
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Body({ job }: { job: ExportJob }): ReactNode {
   const line = shellLine(['svcctl', 'exports', 'get', job.id, ...(isOpen(job) ? ['--wait'] : [])]);
   return (
     <>
-      <div className="drawer-actions">
-        {isOpen(job) && (
-          <Button loading={cancelling.ids.has(job.id)} onClick={() => cancelling.cancel(job)}>
-            CANCEL
-          </Button>
-        )}
-        {job.has_file && job.state === 'completed' && (
-          <>
-            <DownloadLink job={job} />
-            <RemoveFileButton job={job} />
-          </>
-        )}
-        {!isOpen(job) && !job.has_file && (
-          <Button component="a" href={sliceHref(requestOf(job))}>
-            GO TO ITS RECORDS
-          </Button>
-        )}
-      </div>
-      <PanelBody label="The export">
-        <Standing job={job} />
-        {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
-        <ManifestPart job={job} />
-        {job.schedule !== null && <DeliveryFacts job={job} schedule={job.schedule} />}
-        <h3 className="caps below-8">FILE</h3>
-        <FileFacts job={job} />
-        <h3 className="caps below-8">REQUEST</h3>
-        <RequestFacts job={job} />
-        <h3 className="caps below-8">WHEN</h3>
-        <TimeFacts job={job} />
-        {(isOpen(job) || job.has_file) && (
-          <CliBlock title="The same on the command line" line={line} />
-        )}
-      </PanelBody>
+      <Standing job={job} />
+      {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
+      <ManifestPart job={job} />
+      {job.schedule !== null && <DeliveryFacts job={job} schedule={job.schedule} />}
+      <h3 className="caps below-8">FILE</h3>
+      <FileFacts job={job} />
+      <h3 className="caps below-8">REQUEST</h3>
+      <RequestFacts job={job} />
+      <h3 className="caps below-8">WHEN</h3>
+      <TimeFacts job={job} />
+      {(isOpen(job) || job.has_file) && (
+        <CliBlock title="The same on the command line" line={line} />
+      )}
     </>
   );
 }

@@ -123,7 +123,7 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
         />
       )}
       {format === 'ndjson' && (
-        <LinesFields {...values} set={set} fault={written ?? faults['templateText']} />
+        <LinesFields {...values} set={set} fault={written ?? faults.templateText} />
       )}
       <NativeSelect
         label="Begins with"

@@ -7,13 +7,12 @@ import { runEventTypes } from '../api/values.ts';
 import { changedBut, useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatCount } from '../ui/format.ts';
 import { sliceHref, stringifySearch } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/list.tsx';
 import { At } from '../ui/marks.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
 import { SchemaColumns } from '../ui/schema-columns.tsx';
@@ -34,35 +33,33 @@ export function ScheduleDrawer(props: {
   const [changed, setChanged] = useState<string>();
   const isChanging = changed === id;
   return (
-    <Panel
+    <Drawer
       kind="SCHEDULE"
       title={schedule.data?.name ?? id}
       id={id}
-      closeLabel="Close schedule"
+      noun="schedule"
+      query={schedule}
+      rows={14}
+      actions={(data) =>
+        props.isAdmin && (
+          <Actions
+            schedule={data}
+            isChanging={isChanging}
+            onChange={() => setChanged(id)}
+            onDeleted={props.onClose}
+          />
+        )
+      }
       onClose={props.onClose}
     >
-      <Loaded query={schedule} name="the schedule" rows={14} isPanel>
-        {(data) => (
-          <>
-            {props.isAdmin && (
-              <Actions
-                schedule={data}
-                isChanging={isChanging}
-                onChange={() => setChanged(id)}
-                onDeleted={props.onClose}
-              />
-            )}
-            <PanelBody label="The schedule">
-              {isChanging ? (
-                <ChangeSchedule schedule={data} onEnd={() => setChanged(undefined)} />
-              ) : (
-                <Body schedule={data} />
-              )}
-            </PanelBody>
-          </>
-        )}
-      </Loaded>
-    </Panel>
+      {(data) =>
+        isChanging ? (
+          <ChangeSchedule schedule={data} onEnd={() => setChanged(undefined)} />
+        ) : (
+          <Body schedule={data} />
+        )
+      }
+    </Drawer>
   );
 }
 

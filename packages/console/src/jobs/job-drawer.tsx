@@ -6,13 +6,12 @@ import type { ListedJob } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { WarningIcon } from '../ui/icons.tsx';
 import { jobNames, jobPlace } from '../ui/job-kinds.ts';
 import { JobMark } from '../ui/job-line.tsx';
-import { Loaded } from '../ui/list.tsx';
 import { At } from '../ui/marks.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine } from '../ui/words.ts';
@@ -28,24 +27,25 @@ export function JobDrawer(props: {
   const { id, job } = props;
   const kind = job.data === undefined ? 'JOB' : jobNames[job.data.kind].toUpperCase();
   return (
-    <Panel kind={kind} title={id} id={id} closeLabel="Close job" onClose={props.onClose}>
-      <Loaded query={job} name="the job" rows={10} isPanel>
-        {(data) => (
-          <>
-            <Actions job={data} />
-            <PanelBody label="The job">
-              <Standing job={data} />
-              {data.kind === 'replay' && <ReplayFacts job={data} />}
-              <JobFacts job={data} />
-              <CliBlock
-                title="The same on the command line"
-                line={shellLine(['svcctl', 'jobs', isOpen(data) ? 'wait' : 'show', id])}
-              />
-            </PanelBody>
-          </>
-        )}
-      </Loaded>
-    </Panel>
+    <Drawer
+      {...{ kind, title: id, id, onClose: props.onClose }}
+      noun="job"
+      query={job}
+      rows={10}
+      actions={(data) => <Actions job={data} />}
+    >
+      {(data) => (
+        <>
+          <Standing job={data} />
+          {data.kind === 'replay' && <ReplayFacts job={data} />}
+          <JobFacts job={data} />
+          <CliBlock
+            title="The same on the command line"
+            line={shellLine(['svcctl', 'jobs', isOpen(data) ? 'wait' : 'show', id])}
+          />
+        </>
+      )}
+    </Drawer>
   );
 }
 

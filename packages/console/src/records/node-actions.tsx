@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { presetWith, type Scope } from '../api/values.ts';
 import controls from '../ui/controls.module.css';
 import { CheckIcon, DownloadIcon, EraseIcon, LinkIcon, MoreIcon, TagIcon } from '../ui/icons.tsx';
+import { whereFree } from '../ui/keys.ts';
 import { useSession } from '../ui/session.ts';
 
 /** The buttons for what can be done with the chosen node. */
@@ -72,10 +73,7 @@ export function TagButton(props: { text?: string; onTag: () => void }): ReactNod
   );
 }
 
-/**
- * A button that the token may use only with a scope. Without it the button says which scope it needs, and can still take
- * the focus, so that one can learn why.
- */
+/** A button that the token may use only with a scope. Without it the button says which scope it needs. */
 export function ScopedButton(props: {
   scope: Scope;
   icon: ReactNode;
@@ -94,12 +92,7 @@ export function ScopedButton(props: {
         multiline
         w={280}
       >
-        <Button
-          leftSection={props.icon}
-          aria-disabled={!has}
-          {...(!has && { 'data-disabled': true })}
-          onClick={() => has && onClick()}
-        >
+        <Button leftSection={props.icon} {...whereFree(has, onClick)}>
           {props.children}
         </Button>
       </Tooltip>

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Page, Plan, RetentionMove, StoreSummary, Verification } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { CloseIcon, HoldIcon, OkIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
+import { whereFree } from '../ui/keys.ts';
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
@@ -219,22 +220,17 @@ export function HeadActions(props: {
   );
 }
 
-/**
- * The button that starts a verification. While one runs, it does nothing but keeps the focus, since it has just been
- * used.
- */
+/** The button that starts a verification, unless one runs. */
 export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void }): ReactNode {
   const { isVerifying } = props;
   return (
     <Button
-      aria-disabled={isVerifying}
-      {...(isVerifying && { 'data-disabled': true })}
       title={
         isVerifying
           ? 'A verification is under way'
           : 'Reads every object back and compares it with the counters; changes nothing'
       }
-      onClick={() => !isVerifying && props.onVerify()}
+      {...whereFree(!isVerifying, props.onVerify)}
     >
       VERIFY
     </Button>

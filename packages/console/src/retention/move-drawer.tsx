@@ -1,12 +1,11 @@
 import type { ReactNode } from 'react';
 import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/list.tsx';
 import { ProofTable } from '../ui/numbers.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import type { useMove } from './calls.ts';
@@ -30,20 +29,11 @@ export function MoveDrawer(props: {
   move: ReturnType<typeof useMove>;
   onClose: () => void;
 }): ReactNode {
+  const { id, move, onClose } = props;
   return (
-    <Panel
-      kind="MOVE"
-      title={props.id}
-      id={props.id}
-      closeLabel="Close move"
-      onClose={props.onClose}
-    >
-      <PanelBody label="The move">
-        <Loaded query={props.move} name="the move" rows={12}>
-          {(move) => <Move move={move} />}
-        </Loaded>
-      </PanelBody>
-    </Panel>
+    <Drawer kind="MOVE" title={id} {...{ id, onClose }} noun="move" query={move} rows={12}>
+      {(data) => <Move move={data} />}
+    </Drawer>
   );
 }
 

@@ -1,11 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
+import { Drawer } from '../ui/drawer.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/list.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { isAtWork } from './calls.ts';
@@ -19,31 +18,23 @@ export function VerificationDrawer(props: {
   verification: UseQueryResult<Verification>;
   onClose: () => void;
 }): ReactNode {
-  const { verification: query } = props;
+  const { id, verification: query, onClose } = props;
   return (
-    <Panel
+    <Drawer
       kind="VERIFICATION"
-      title={props.id}
-      id={props.id}
-      closeLabel="Close verification"
-      onClose={props.onClose}
+      title={id}
+      {...{ id, query, onClose }}
+      noun="verification"
+      rows={12}
     >
-      <PanelBody label="The verification">
-        <Loaded query={query} name="the verification" rows={12}>
-          {(verification) => <Report verification={verification} />}
-        </Loaded>
-      </PanelBody>
-    </Panel>
-  );
-}
-
-function Report({ verification }: { verification: Verification }): ReactNode {
-  return (
-    <>
-      <Verdict verification={verification} />
-      <VerificationFacts verification={verification} />
-      <Problems verification={verification} />
-    </>
+      {(verification) => (
+        <>
+          <Verdict verification={verification} />
+          <VerificationFacts verification={verification} />
+          <Problems verification={verification} />
+        </>
+      )}
+    </Drawer>
   );
 }
 

@@ -37,6 +37,18 @@ export function useKeys(keys: KeyMap): void {
   }, []);
 }
 
+/**
+ * For a button that does nothing where it is not free. It can take the focus all the same, so that one can learn why, and
+ * keeps it when it has just been used.
+ */
+export function whereFree(isFree: boolean, onClick: () => void) {
+  return {
+    'aria-disabled': !isFree,
+    ...(!isFree && { 'data-disabled': true }),
+    onClick: () => isFree && onClick(),
+  };
+}
+
 /** The name of `mod` on this keyboard: Ctrl or ⌘. */
 export function modKeyName(): string {
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';

@@ -7,14 +7,14 @@ import { failureWords } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatInstant, visibleText } from '../ui/format.ts';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
+import { whereFree } from '../ui/keys.ts';
 import classes from '../ui/lines.module.css';
-import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
@@ -35,56 +35,56 @@ type DeliveryDrawerProps = {
 
 /** The drawer of one delivery: why it waits, its attempts, and what is sent. */
 export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
-  const { id, delivery } = props;
+  const { id, delivery, onClose } = props;
   return (
-    <Panel kind="DELIVERY" title={id} id={id} closeLabel="Close delivery" onClose={props.onClose}>
-      <Loaded query={delivery} name="the delivery" rows={14} isPanel>
-        {(data) => <Body delivery={data} retries={props.retries} />}
-      </Loaded>
-    </Panel>
+    <Drawer
+      {...{ kind: 'DELIVERY', title: id, id, onClose }}
+      noun="delivery"
+      query={delivery}
+      rows={14}
+      actions={(data) => <Actions delivery={data} retries={props.retries} />}
+    >
+      {(data) => (
+        <>
+          <Standing delivery={data} />
+          <DeliveryFacts delivery={data} />
+          <h3 className="caps below-8">ATTEMPTS</h3>
+          <Attempts attempts={data.attempt_log} />
+          <h3 className="caps below-8">PAYLOAD</h3>
+          <ErasedAt at={data.payload_erased_at} />
+          <JsonText source={data.body} />
+        </>
+      )}
+    </Drawer>
   );
 }
 
-/** The content of the drawer once the delivery has been read. */
-function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
+function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
   const { id, status } = delivery;
   const { hasScope } = useSession();
   const isOpen = status === 'pending' || status === 'abandoned' || status === 'queued';
   const refusal = whyNoRetry(delivery);
   return (
-    <>
-      <div className="drawer-actions">
-        {/* A button that does nothing can still take the focus, so that one can learn why. */}
-        <Button
-          variant={refusal === null ? 'filled' : 'default'}
-          aria-disabled={refusal !== null}
-          {...(refusal !== null && { 'data-disabled': true, 'aria-describedby': refusalId })}
-          loading={retries.leaving.has(id)}
-          onClick={() => refusal === null && void retries.retry([id])}
-        >
-          RETRY
-        </Button>
-        {isOpen && hasScope('admin') && <PurgeButton id={id} />}
-        <span className="grow" />
-        <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
-        <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
-        <CopyText label="Copy link" value={() => window.location.href} />
-        {refusal !== null && (
-          <p id={refusalId} className={classes.refusal}>
-            {refusal}
-          </p>
-        )}
-      </div>
-      <PanelBody label="The delivery">
-        <Standing delivery={delivery} />
-        <DeliveryFacts delivery={delivery} />
-        <h3 className="caps below-8">ATTEMPTS</h3>
-        <Attempts attempts={delivery.attempt_log} />
-        <h3 className="caps below-8">PAYLOAD</h3>
-        <ErasedAt at={delivery.payload_erased_at} />
-        <JsonText source={delivery.body} />
-      </PanelBody>
-    </>
+    <div className="drawer-actions">
+      <Button
+        variant={refusal === null ? 'filled' : 'default'}
+        {...(refusal !== null && { 'aria-describedby': refusalId })}
+        loading={retries.leaving.has(id)}
+        {...whereFree(refusal === null, () => void retries.retry([id]))}
+      >
+        RETRY
+      </Button>
+      {isOpen && hasScope('admin') && <PurgeButton id={id} />}
+      <span className="grow" />
+      <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
+      <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
+      <CopyText label="Copy link" value={() => window.location.href} />
+      {refusal !== null && (
+        <p id={refusalId} className={classes.refusal}>
+          {refusal}
+        </p>
+      )}
+    </div>
   );
 }
 

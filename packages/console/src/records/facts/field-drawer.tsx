@@ -1,11 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DescribedField, Field, RecordFields } from '../../api/types.ts';
+import { Drawer } from '../../ui/drawer.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
-import { Loaded } from '../../ui/list.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
-import { Panel, PanelBody } from '../../ui/panel.tsx';
 import classes from './fields.module.css';
 import { Histogram } from './picture.tsx';
 import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
@@ -24,23 +23,21 @@ export function FieldDrawer(props: FieldDrawerProps): ReactNode {
   const { fieldId, fields, onFilter } = props;
   const name = fieldId.slice(fieldId.indexOf('/') + 1);
   return (
-    <Panel
+    <Drawer
       kind="FIELD"
       title={visibleText(name)}
       id={fieldId}
-      closeLabel="Close field"
+      noun="field"
+      query={fields}
+      rows={10}
       onClose={props.onClose}
     >
-      <PanelBody label="The field">
-        <Loaded query={fields} name="the field" rows={10}>
-          {(data) => {
-            const field = data.fields.find((one) => fieldKey(one) === fieldId);
-            if (field === undefined) return <p className="muted">No record here has this field.</p>;
-            return <Content {...{ field, data, onFilter }} />;
-          }}
-        </Loaded>
-      </PanelBody>
-    </Panel>
+      {(data) => {
+        const field = data.fields.find((one) => fieldKey(one) === fieldId);
+        if (field === undefined) return <p className="muted">No record here has this field.</p>;
+        return <Content {...{ field, data, onFilter }} />;
+      }}
+    </Drawer>
   );
 }
 

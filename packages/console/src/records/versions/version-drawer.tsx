@@ -1,17 +1,15 @@
-import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { Copied, CopyButton } from '../../ui/copy-button.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
-import { Loaded } from '../../ui/list.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
-import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shellLine } from '../../ui/words.ts';
@@ -35,17 +33,14 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
   const { id, mayDelete, onClose } = props;
   const mayExport = useSession().hasScope('analytics:read');
   const query = useVersion(id);
-  const [isAsking, setAsking] = useState(false);
-  const version = query.data;
   return (
-    <Panel
+    <Drawer
       kind="VERSION"
-      title={version?.name ?? ''}
-      id={id}
-      closeLabel="Close version"
-      onClose={onClose}
-    >
-      {version !== undefined && (
+      title={query.data?.name ?? ''}
+      {...{ id, query, onClose }}
+      noun="version"
+      rows={10}
+      actions={(version) => (
         <div className="drawer-actions">
           {mayExport ? (
             <ExportButton version={version} onExport={props.onExport} />
@@ -54,31 +49,23 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
           )}
           <span className="grow" />
           {mayDelete ? (
-            <Button className="danger" onClick={() => setAsking(true)}>
-              DELETE…
-            </Button>
+            <DeleteButton version={version} onDeleted={onClose} />
           ) : (
             <span className="muted small">DELETE needs datasets:write</span>
           )}
         </div>
       )}
-      <PanelBody label="The version">
-        <Loaded query={query} name="the version" rows={10}>
-          {(data) => (
-            <>
-              <VersionFacts version={data} />
-              <Export version={data} />
-              <Splits version={data} />
-              <Slices version={data} />
-              <CompareVersions key={data.id} version={data} />
-            </>
-          )}
-        </Loaded>
-      </PanelBody>
-      {isAsking && version !== undefined && (
-        <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
+    >
+      {(version) => (
+        <>
+          <VersionFacts version={version} />
+          <Export version={version} />
+          <Splits version={version} />
+          <Slices version={version} />
+          <CompareVersions key={version.id} version={version} />
+        </>
       )}
-    </Panel>
+    </Drawer>
   );
 }
 
@@ -189,13 +176,10 @@ function Slices({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
-/** The question before a version is deleted, which ends the protection of its records from retention. */
-function DeleteQuestion(props: {
-  version: DatasetVersion;
-  onDeleted: () => void;
-  onClose: () => void;
-}): ReactNode {
+/** Deletes a version, which ends the protection of its records from retention. It asks first. */
+function DeleteButton(props: { version: DatasetVersion; onDeleted: () => void }): ReactNode {
   const { version } = props;
+  const of = version.count === null ? 'records' : countOf(version.count, 'record');
   const client = useQueryClient();
   const remove = useAct({
     call: () => api.delete(versionPath(version.id)),
@@ -208,17 +192,14 @@ function DeleteQuestion(props: {
     changes: [...versionsKey, 'of'],
   });
   return (
-    <ConfirmDialog
+    <AskButton
+      text="DELETE…"
+      isBusy={remove.isPending}
       title={`Delete the version ${version.name}?`}
       answer="DELETE"
       onYes={() => remove.mutate()}
-      onClose={props.onClose}
     >
-      <p>
-        It cannot be exported any more, and retention need not keep its{' '}
-        {version.count === null ? 'records' : countOf(version.count, 'record')}. Records and tags
-        stay.
-      </p>
-    </ConfirmDialog>
+      {`It cannot be exported any more, and retention need not keep its ${of}. Records and tags stay.`}
+    </AskButton>
   );
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
+import { whereFree } from '../../ui/keys.ts';
 import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
@@ -146,10 +147,8 @@ export function ExportButton(props: {
       {...(props.size !== undefined && { size: props.size })}
       tabIndex={props.tabIndex ?? 0}
       aria-label={`EXPORT ${name}`}
-      aria-disabled={hasFailed}
-      {...(hasFailed && { 'data-disabled': true })}
       title={hasFailed ? 'It could not be counted, so nothing would prove the file' : undefined}
-      onClick={() => !hasFailed && props.onExport()}
+      {...whereFree(!hasFailed, props.onExport)}
     >
       EXPORT
     </Button>

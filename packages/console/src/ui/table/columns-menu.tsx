@@ -2,6 +2,7 @@ import { ActionIcon, Popover } from '@mantine/core';
 import type { ReactNode } from 'react';
 import controls from '../controls.module.css';
 import { ColumnsIcon, CopyIcon, DownIcon, DownloadIcon, ResetIcon, UpIcon } from '../icons.tsx';
+import { whereFree } from '../keys.ts';
 import { notify } from '../toasts.tsx';
 import { countOf } from '../words.ts';
 import { moveId } from './column-layout.ts';
@@ -48,8 +49,7 @@ export function ColumnsMenu(props: ColumnsMenuProps): ReactNode {
 function Choices({ model }: { model: ColumnModel }): ReactNode {
   const columns = model.table.getAllLeafColumns().filter((column) => !column.getIsPinned());
   const ids = columns.map(({ id }) => id);
-  const move = (id: string, to: string | undefined) =>
-    to !== undefined && model.setOrder(moveId(ids, id, to));
+  const move = (id: string, to = id) => model.setOrder(moveId(ids, id, to));
   return (
     <ul className={classes.choices} aria-label="Columns">
       {columns.map((column, at) => {
@@ -66,41 +66,24 @@ function Choices({ model }: { model: ColumnModel }): ReactNode {
               />
               {name}
             </label>
-            <Mover name={`Move ${name} up`} isFree={at > 0} onMove={() => move(id, ids[at - 1])}>
+            <ActionIcon
+              size={24}
+              aria-label={`Move ${name} up`}
+              {...whereFree(at > 0, () => move(id, ids[at - 1]))}
+            >
               <UpIcon />
-            </Mover>
-            <Mover
-              name={`Move ${name} down`}
-              isFree={at < ids.length - 1}
-              onMove={() => move(id, ids[at + 1])}
+            </ActionIcon>
+            <ActionIcon
+              size={24}
+              aria-label={`Move ${name} down`}
+              {...whereFree(at < ids.length - 1, () => move(id, ids[at + 1]))}
             >
               <DownIcon />
-            </Mover>
+            </ActionIcon>
           </li>
         );
       })}
     </ul>
-  );
-}
-
-/** A button that keeps the focus at the end of its way, where it does nothing. */
-function Mover(props: {
-  name: string;
-  isFree: boolean;
-  onMove: () => void;
-  children: ReactNode;
-}): ReactNode {
-  const { isFree } = props;
-  return (
-    <ActionIcon
-      size={24}
-      aria-label={props.name}
-      aria-disabled={!isFree}
-      {...(!isFree && { 'data-disabled': true })}
-      onClick={() => isFree && props.onMove()}
-    >
-      {props.children}
-    </ActionIcon>
   );
 }
 

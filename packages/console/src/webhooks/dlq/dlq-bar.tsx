@@ -6,6 +6,7 @@ import { failureWords } from '../../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { filtersOf, noneOf } from '../../ui/hash-state.ts';
+import { whereFree } from '../../ui/keys.ts';
 import classes from '../../ui/list-page.module.css';
 import { ViewSwitch } from '../../ui/list-page.tsx';
 import { PollNote, useRead } from '../../ui/poll.tsx';
@@ -99,10 +100,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
           {!isGroups && (
             <Button
               className={classes.retrySelected}
-              // The button does nothing now, but keeps the focus: it has just been used when no row is left.
-              aria-disabled={selected === 0}
-              {...(selected === 0 && { 'data-disabled': true })}
-              onClick={() => selected > 0 && props.onRetrySelected()}
+              {...whereFree(selected > 0, props.onRetrySelected)}
             >
               Retry {selected === 0 ? '' : `${formatCount(selected)} `}selected
             </Button>

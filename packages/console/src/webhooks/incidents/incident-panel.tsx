@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { Target } from '../../ui/endpoint.tsx';
 import { Facts, Remains } from '../../ui/facts.tsx';
 import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
@@ -11,7 +12,6 @@ import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Loaded } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
@@ -37,67 +37,74 @@ const shownFiltered = 10;
 
 /** The panel of one incident: its deliveries, and what is sent. */
 export function IncidentPanel(props: IncidentPanelProps): ReactNode {
-  const { id, incident } = props;
+  const { id, incident, deliveries, retries, onClose } = props;
+  const erase = useEraseIncident(id);
   return (
-    <Panel kind="INCIDENT" title={id} id={id} closeLabel="Close incident" onClose={props.onClose}>
-      <Loaded query={incident} name="the incident" rows={14} isPanel>
-        {(data) => <Body {...props} incident={data} />}
-      </Loaded>
-    </Panel>
+    <Drawer
+      {...{ kind: 'INCIDENT', title: id, id, onClose }}
+      noun="incident"
+      query={incident}
+      rows={14}
+      actions={(data) => <Actions {...props} incident={data} erase={erase} />}
+    >
+      {(data) => (
+        <>
+          <IncidentFacts incident={data} />
+          {deliveries === undefined ? (
+            <States incident={data} />
+          ) : (
+            <Deliveries incident={data} deliveries={deliveries} retries={retries} />
+          )}
+          <FilteredOut ids={data.filtered_out} />
+          <h3 className="caps below-8">PAYLOAD</h3>
+          <ErasedAt at={data.erased_at} />
+          <JsonText source={data.body} />
+          {erase.data !== undefined && <Remains remains={erase.data.remains} />}
+        </>
+      )}
+    </Drawer>
   );
 }
 
-/** The content of the panel once the incident has been read. */
-function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: IncidentDetail }) {
-  const { incident, deliveries, retries } = props;
+function Actions(
+  props: Pick<IncidentPanelProps, 'deliveries' | 'retries'> & {
+    incident: IncidentDetail;
+    erase: ReturnType<typeof useEraseIncident>;
+  },
+): ReactNode {
+  const { incident, deliveries, retries, erase } = props;
   const failed = deliveries?.data?.data.filter(isRetriable) ?? [];
   const { hasScope } = useSession();
-  const erase = useEraseIncident(incident.id);
   return (
-    <>
-      <div className="drawer-actions">
-        {failed.length > 0 && (
-          <Button
-            variant="filled"
-            loading={failed.every(({ id }) => retries.leaving.has(id))}
-            onClick={() => void retries.retry(failed.map(({ id }) => id))}
-          >
-            RETRY {failed.length > 1 && `${failed.length} failed`}
-          </Button>
-        )}
-        <span className="grow" />
-        {erase.data !== undefined && (
-          <CopyText label="Copy receipt" value={() => JSON.stringify(erase.data, null, 2)} />
-        )}
-        {hasScope('admin') && incident.erased_at === null && (
-          <AskButton
-            text="ERASE …"
-            isBusy={erase.isPending}
-            title="Erase what this incident tells?"
-            answer="Erase"
-            onYes={() => erase.mutate()}
-          >
-            Its payload, its idempotency key and the stored answers of receivers go, for good. What
-            waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
-          </AskButton>
-        )}
-        <CopyText label="Copy payload" value={() => printJson(incident.body)} />
-        <CopyText label="Copy link" value={() => window.location.href} />
-      </div>
-      <PanelBody label="The incident">
-        <IncidentFacts incident={incident} />
-        {deliveries === undefined ? (
-          <States incident={incident} />
-        ) : (
-          <Deliveries incident={incident} deliveries={deliveries} retries={retries} />
-        )}
-        <FilteredOut ids={incident.filtered_out} />
-        <h3 className="caps below-8">PAYLOAD</h3>
-        <ErasedAt at={incident.erased_at} />
-        <JsonText source={incident.body} />
-        {erase.data !== undefined && <Remains remains={erase.data.remains} />}
-      </PanelBody>
-    </>
+    <div className="drawer-actions">
+      {failed.length > 0 && (
+        <Button
+          variant="filled"
+          loading={failed.every(({ id }) => retries.leaving.has(id))}
+          onClick={() => void retries.retry(failed.map(({ id }) => id))}
+        >
+          RETRY {failed.length > 1 && `${failed.length} failed`}
+        </Button>
+      )}
+      <span className="grow" />
+      {erase.data !== undefined && (
+        <CopyText label="Copy receipt" value={() => JSON.stringify(erase.data, null, 2)} />
+      )}
+      {hasScope('admin') && incident.erased_at === null && (
+        <AskButton
+          text="ERASE …"
+          isBusy={erase.isPending}
+          title="Erase what this incident tells?"
+          answer="Erase"
+          onYes={() => erase.mutate()}
+        >
+          Its payload, its idempotency key and the stored answers of receivers go, for good. What
+          waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
+        </AskButton>
+      )}
+      <CopyText label="Copy payload" value={() => printJson(incident.body)} />
+      <CopyText label="Copy link" value={() => window.location.href} />
+    </div>
   );
 }
 
