@@ -1,13 +1,11 @@
-import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { api } from '../api/client.ts';
 import type { Page, RetentionRun, Verification } from '../api/types.ts';
 import type { RetentionJobState } from '../api/values.ts';
 import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
-import { usePolling } from '../ui/freshness.tsx';
 import { JobLine, JobStrip } from '../ui/job-line.tsx';
 import { runHref } from '../ui/panel-place.ts';
-import { noPlaceholder, useRead } from '../ui/poll.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
 import { followMillis, isAtWork, retentionKey } from './calls.ts';
@@ -52,16 +50,11 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
   const [id, setId] = useState<string | null>(null);
   const params = { limit: mostListed };
   const list = useRead<Page<J>>([...retentionKey, name], path, { params });
-  const closely = usePolling(followMillis);
-  const one = useQuery<J>({
-    queryKey: [...retentionKey, name, id],
-    enabled: id !== null,
-    placeholderData: noPlaceholder,
-    refetchInterval: (query) =>
-      query.state.data === undefined || isAtWork(query.state.data) ? closely(query) : false,
-    queryFn: ({ signal }) => api.get<J>(`${path}/${encodeURIComponent(id ?? '')}`, {}, signal),
-  });
-  const shown = one.data;
+  const { data: shown } = useRead<J>(
+    [...retentionKey, name, id],
+    `${path}/${encodeURIComponent(id ?? '')}`,
+    { isWanted: id !== null, isOne: true, follow: [isAtWork, followMillis] },
+  );
   // Jobs are worked on in order, so the oldest open one is the one that runs.
   const next = list.data?.data.findLast(isAtWork)?.id;
   const isFree = id === null || (shown !== undefined && !isAtWork(shown));
@@ -152,7 +145,7 @@ function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void 
   const total = Math.max(run.total_count ?? 0, done);
   return (
     <JobLine
-      {...lineOf(run, [done, total], onDismiss)}
+      {...{ state: run.state, isOpen: isAtWork(run), value: done, max: total, onDismiss }}
       what={`Run: ${scopeText(run)}`}
       label="Progress of the run"
       count={runText(run, total)}
@@ -197,10 +190,11 @@ function runText(run: RetentionRun, total: number): string {
 
 function VerificationLine(props: { verification: Verification; onDismiss: () => void }): ReactNode {
   const { verification } = props;
-  const { tenant, requested_by: by, bytes_done, bytes_total } = verification;
+  const { state, tenant, requested_by: by, bytes_done, bytes_total } = verification;
   return (
     <JobLine
-      {...lineOf(verification, [bytes_done, bytes_total ?? 0], props.onDismiss)}
+      {...{ state, isOpen: isAtWork(verification), value: bytes_done, max: bytes_total ?? 0 }}
+      onDismiss={props.onDismiss}
       what={`Verification: ${tenant === null ? 'all tenants' : `tenant ${tenant}`}${by === null ? '' : ` · by ${by}`}`}
       label="Progress of the verification"
       count={progressText(verification)}
@@ -217,23 +211,3 @@ export function progressText(verification: Verification): string {
   const bytes = `${formatBytes(bytes_done)} of ${formatBytes(bytes_total ?? 0)}`;
   return `${formatCount(segments_done)} of ${countOf(segments_total, 'segment')} · ${bytes}`;
 }
-
-/** What the line of a job says of its state. One that had nothing to do has a full bar once it has ended. */
-function lineOf({ state }: Job, [done, max]: readonly [number, number], onDismiss: () => void) {
-  const isOpen = isAtWork({ state });
-  return {
-    state,
-    word: stateWords[state],
-    value: max === 0 && !isOpen ? 1 : done,
-    max,
-    onDismiss: isOpen ? undefined : onDismiss,
-  };
-}
-
-const stateWords: Readonly<Record<RetentionJobState, string>> = {
-  queued: 'queued',
-  running: 'running',
-  waiting: 'waiting',
-  completed: 'done',
-  failed: 'failed',
-};

@@ -54,8 +54,10 @@ export function JobStrip({ label, children }: { label: string; children: ReactNo
 /** One line about a job: a word for its state, what it does, how far it is, and what can be done with it. */
 export function JobLine(props: {
   state: string;
-  /** The state as a word. */
-  word: string;
+  /** Whether the job has not ended: then the line cannot be removed. */
+  isOpen: boolean;
+  /** The state as a word, where it is another one than that. */
+  word?: string;
   what: string;
   /** What the bar shows, for assistive technology. */
   label: string;
@@ -64,18 +66,25 @@ export function JobLine(props: {
   /** How far it is, in words. */
   count: ReactNode;
   actions: ReactNode;
-  /** Removes the line; undefined while the job has not ended. */
-  onDismiss: (() => void) | undefined;
+  onDismiss: () => void;
 }): ReactNode {
+  const { state, isOpen, value, max } = props;
   return (
-    <div className={`row wrap ${classes.job}`} data-state={props.state}>
-      <strong className={classes.state}>{props.word}</strong>
+    <div className={`row wrap ${classes.job}`} data-state={state}>
+      <strong className={classes.state}>
+        {props.word ?? (state === 'completed' ? 'done' : state)}
+      </strong>
       <span className="muted">{props.what}</span>
-      <progress value={props.value} max={Math.max(1, props.max)} aria-label={props.label} />
+      {/* One that had nothing to do has a full bar once it has ended. */}
+      <progress
+        value={max === 0 && !isOpen ? 1 : value}
+        max={Math.max(1, max)}
+        aria-label={props.label}
+      />
       <span className={`right ${classes.count}`}>{props.count}</span>
       <span className={`flex end gap-4 ${classes.buttons}`}>
         {props.actions}
-        {props.onDismiss !== undefined && (
+        {!isOpen && (
           <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>
             <CloseIcon />
           </ActionIcon>

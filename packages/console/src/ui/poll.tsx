@@ -51,6 +51,8 @@ export const calmPollMillis = 30_000;
 
 /** How something is read. Without any of these it is read every 15 seconds while it is shown. */
 type ReadOptions<T> = {
+  /** Whether somebody is about to confirm it: it is read when it is shown, and an older answer would not do. */
+  readonly isFresh?: boolean;
   readonly params?: Params;
   readonly isWanted?: boolean;
   /** Whether the data of another key must not be shown meanwhile, as it would be otherwise. */
@@ -70,7 +72,8 @@ export function useRead<T>(
   from: string | ((signal: AbortSignal) => Promise<T>),
   options: ReadOptions<T> = {},
 ): UseQueryResult<T> {
-  const { params, isWanted = true, isOne = false, everyMillis = pollMillis } = options;
+  const { params, isFresh = false, isWanted = true, isOne = isFresh } = options;
+  const { everyMillis = isFresh ? null : pollMillis } = options;
   const { follow: [isUnderWay, closelyMillis] = [() => false, 0], staleMillis } = options;
   const closely = usePolling(closelyMillis);
   const calmly = usePolling(everyMillis ?? 0);
@@ -88,6 +91,7 @@ export function useRead<T>(
       },
     }),
     ...(staleMillis !== undefined && { staleTime: staleMillis }),
+    ...(isFresh && { staleTime: 0, gcTime: 0, refetchOnWindowFocus: false }),
   });
 }
 

@@ -1,11 +1,11 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { EraseReceipt, EraseRequest, RetentionPolicy } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
 import { rangeText } from '../../ui/day-range.ts';
 import { earliestDay, latestDay, monthEnds } from '../../ui/days.ts';
 import { panelHref } from '../../ui/panel-place.ts';
-import { exportsKey, noPlaceholder, useRead } from '../../ui/poll.tsx';
+import { exportsKey, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { decodeRecord, type SliceParams } from '../search.ts';
@@ -64,18 +64,11 @@ export function confirmWord({ tenant, store, month, eventId, ...days }: EraseSco
   return eventId ?? parts.join('/');
 }
 
-/** What an erasure would take, as the service finds it now; nothing is asked without a request. */
-export function useErasePreview(request: EraseRequest | null): UseQueryResult<EraseReceipt> {
-  return useQuery<EraseReceipt>({
-    queryKey: ['records', 'erase-preview', JSON.stringify(request)],
-    enabled: request !== null,
-    placeholderData: noPlaceholder,
-    // It is what a person is about to confirm: an older answer would not do.
-    staleTime: 0,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-    queryFn: ({ signal }) => api.post<EraseReceipt>('/enrichment/erase/plan', request, { signal }),
-  });
+/** What an erasure would take, as the service finds it now. */
+export function useErasePreview(request: EraseRequest): UseQueryResult<EraseReceipt> {
+  const read = (signal: AbortSignal) =>
+    api.post<EraseReceipt>('/enrichment/erase/plan', request, { signal });
+  return useRead(['records', 'erase-preview', JSON.stringify(request)], read, { isFresh: true });
 }
 
 /** The policy of a tenant: a legal hold keeps all of it from being erased. */

@@ -1,27 +1,18 @@
-import {
-  type QueryClient,
-  type UseQueryResult,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { NewTag, Tag, Tagged } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
 import { reasonOf } from '../../ui/outage.ts';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, datasetWords } from '../../ui/words.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 
-/** Reads what a tag would cover; null asks nothing. */
-export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
-  const asked = tag === null ? null : { ...tag, note: undefined, dry_run: true };
-  return useQuery<Tagged>({
-    queryKey: ['records', 'tag-preview', JSON.stringify(asked)],
-    enabled: asked !== null,
-    staleTime: 0,
-    gcTime: 0,
-    queryFn: ({ signal }) => api.post<Tagged>('/enrichment/tags', asked, { signal }),
-  });
+/** Reads what a tag would cover. */
+export function useTagPreview(tag: NewTag): UseQueryResult<Tagged> {
+  const asked = { ...tag, note: undefined, dry_run: true };
+  const read = (signal: AbortSignal) => api.post<Tagged>('/enrichment/tags', asked, { signal });
+  return useRead(['records', 'tag-preview', JSON.stringify(asked)], read, { isFresh: true });
 }
 
 /** Makes a tag, and shows a message that offers to undo it. */

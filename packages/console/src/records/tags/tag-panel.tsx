@@ -63,8 +63,7 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
     setValues((all) => ({ ...all, ...change }));
     if (create.error !== null) create.reset();
   };
-  // A preview of other days must not be confirmed: the numbers would be wrong.
-  const known = preview.isPlaceholderData ? undefined : preview.data;
+  const known = preview.data;
   return (
     <ActionForm
       label="A new tag"
@@ -106,7 +105,7 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
       <Fitting slice={sliceOfTag(tag)} first={where} digest={digest} />
-      <Preview known={known} preview={preview} dataset={values.dataset} />
+      <Preview preview={preview} dataset={values.dataset} />
     </ActionForm>
   );
 }
@@ -156,13 +155,9 @@ function useTagValues(place: TagPlace) {
 }
 
 /** The preview. Its height never changes, so that nothing moves when the answer comes. */
-function Preview(props: {
-  /** What the tag would cover; undefined while that is not known. */
-  known: Tagged | undefined;
-  preview: UseQueryResult<Tagged>;
-  dataset: DatasetName;
-}): ReactNode {
-  const { known, preview, dataset } = props;
+function Preview(props: { preview: UseQueryResult<Tagged>; dataset: DatasetName }): ReactNode {
+  const { preview, dataset } = props;
+  const known = preview.data;
   const failure = useFailure(preview);
   const [warning] = known?.warnings ?? [];
   return (

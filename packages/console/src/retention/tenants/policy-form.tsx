@@ -1,5 +1,5 @@
 import { Button, NumberInput, Switch } from '@mantine/core';
-import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, PolicyChange, RetentionPolicy } from '../../api/types.ts';
@@ -10,6 +10,7 @@ import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { policyPath, retentionKey } from '../calls.ts';
@@ -201,23 +202,17 @@ function useEffectOfDeletion(
   tenant: string,
   firstKept: string | undefined,
 ): UseQueryResult<DeletedCount> {
-  return useQuery<DeletedCount>({
-    queryKey: [...retentionKey, 'effect', tenant, firstKept],
-    enabled: firstKept !== undefined,
-    placeholderData: () => undefined,
-    refetchInterval: false,
-    staleTime: 0,
-    gcTime: 0,
-    queryFn: async ({ signal }) => {
-      const params = { tenant, level: 'month', include: 'days' };
-      const read = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
-      const counts = read.rows.map(({ month, days }) =>
-        month === null ? 0 : countBefore(month, days ?? [], firstKept ?? ''),
-      );
-      const count = counts.reduce((sum, each) => sum + each, 0);
-      return { count, firstKept: firstKept ?? '', isPart: read.isPart };
-    },
-  });
+  const read = async (signal: AbortSignal) => {
+    const params = { tenant, level: 'month', include: 'days' };
+    const { rows, isPart } = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
+    const counts = rows.map(({ month, days }) =>
+      month === null ? 0 : countBefore(month, days ?? [], firstKept ?? ''),
+    );
+    const count = counts.reduce((sum, each) => sum + each, 0);
+    return { count, firstKept: firstKept ?? '', isPart };
+  };
+  const options = { isFresh: true, isWanted: firstKept !== undefined };
+  return useRead([...retentionKey, 'effect', tenant, firstKept], read, options);
 }
 
 /** The fields of the form as typed; '' where a field is empty. */

@@ -1,10 +1,9 @@
 import { Button, Modal, NativeSelect, NumberInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { BulkJob, BulkPreview, BulkRequest, Page } from '../../api/types.ts';
-import type { BulkAction } from '../../api/values.ts';
-import { failureWords } from '../../api/values.ts';
+import { type BulkAction, failureWords } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import { BulkOutcome } from '../../ui/bulk-outcome.tsx';
 import { Target } from '../../ui/endpoint.tsx';
@@ -14,8 +13,7 @@ import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
-import { reasonOf } from '../../ui/outage.ts';
-import { notify } from '../../ui/toasts.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
@@ -69,15 +67,11 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
   const [age, setAge] = useState('');
   const request: BulkRequest = { ...props.request, ...(age !== '' && { older_than: age }) };
   const word = words[action];
-  const preview = useQuery<BulkPreview>({
-    queryKey: [...webhooksKey, 'preview', action, request],
-    staleTime: 0,
-    gcTime: 0,
-    placeholderData: () => undefined,
-    refetchInterval: false,
-    queryFn: ({ signal }) =>
-      api.post<BulkPreview>(`/webhook/dlq/${action}`, { ...request, dry_run: true }, { signal }),
-  });
+  const preview = useRead<BulkPreview>(
+    [...webhooksKey, 'preview', action, request],
+    (signal) => api.post(`/webhook/dlq/${action}`, { ...request, dry_run: true }, { signal }),
+    { isFresh: true },
+  );
   const failure = useFailure(preview);
   const start = useStart(action, onClose);
   if (failure !== null && preview.data === undefined) {
@@ -136,20 +130,21 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
   );
 }
 
-/** Starts a bulk job, and shows its line at once. */
-function useStart(action: BulkAction, onStarted: () => void) {
+/** Starts a bulk job, and shows its line at once. `failed` is how a message begins that tells of a failure. */
+function useStart(action: BulkAction, onStarted: () => void, failed?: string) {
   const client = useQueryClient();
-  return useMutation({
-    mutationFn: (request: BulkRequest) => api.post<BulkJob>(`/webhook/dlq/${action}`, request),
-    onSuccess: (job) => {
+  return useAct({
+    call: (request: BulkRequest) => api.post<BulkJob>(`/webhook/dlq/${action}`, request),
+    onDone: (job) => {
       client.setQueryData<Page<BulkJob>>(jobsKey, (jobs) => ({
         next_cursor: null,
         ...jobs,
         data: [job, ...(jobs?.data ?? []).filter(({ id }) => id !== job.id)],
       }));
-      void client.invalidateQueries({ queryKey: jobsKey });
       onStarted();
     },
+    changes: jobsKey,
+    ...(failed !== undefined && { failed }),
   });
 }
 
@@ -206,7 +201,7 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
     failed: 'The bulk job was not changed',
     changes: jobsKey,
   });
-  const again = useStart('retry', onDismiss);
+  const again = useStart('retry', onDismiss, 'The rest is not retried');
   const isPartly = job.state === 'completed' && job.rows_left > 0;
   const handled = job.rows_done + job.rows_skipped;
   const total = Math.max(job.rows_total, handled);
@@ -214,10 +209,10 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
   return (
     <JobLine
       state={job.state}
-      word={isPartly ? 'partly done' : stateWords[job.state]}
+      {...(isPartly && { word: 'partly done' })}
       what={`${job.action === 'retry' ? 'Retry' : 'Purge'}: ${filterText(job)}`}
       label={`Progress of the bulk ${job.action}`}
-      value={total === 0 ? 1 : handled}
+      value={handled}
       max={total}
       count={
         <>
@@ -230,19 +225,15 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
           )}
         </>
       }
-      onDismiss={isAtWork ? undefined : onDismiss}
+      isOpen={isAtWork}
+      onDismiss={onDismiss}
       actions={
         <>
           {isPartly && (
             <Button
               size="compact-xs"
               disabled={again.isPending}
-              onClick={() =>
-                again.mutate(requestOf(job), {
-                  onError: (error) =>
-                    notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
-                })
-              }
+              onClick={() => again.mutate(requestOf(job))}
             >
               Retry the rest
             </Button>
@@ -284,13 +275,6 @@ function countText(job: BulkJob, total: number): string {
     job.rate === null ? '' : ` · ${formatCount(job.rate)} a second at most`,
   ].join('');
 }
-
-const stateWords = {
-  running: 'running',
-  paused: 'paused',
-  completed: 'done',
-  cancelled: 'cancelled',
-} as const;
 
 /** The same bulk job once more: what it has queued is no dead letter any more. */
 function requestOf(job: BulkJob): BulkRequest {

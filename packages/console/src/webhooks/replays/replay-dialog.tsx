@@ -1,5 +1,4 @@
 import { Button, Checkbox, Modal, NativeSelect, NumberInput, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, Replay, ReplayPreview, ReplayRequest } from '../../api/types.ts';
@@ -9,6 +8,7 @@ import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { SkeletonText } from '../../ui/list.tsx';
 import { jobHref } from '../../ui/panel-place.ts';
+import { useRead } from '../../ui/poll.tsx';
 import { type Session, useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
@@ -57,13 +57,11 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
   const [choice, setChoice] = useState(firstChoice);
   const change = (part: Partial<Choice>) => setChoice({ ...choice, ...part });
   const { request, faults } = useRequest(choice);
-  const preview = useQuery<ReplayPreview>({
-    queryKey: [...webhooksKey, 'replay', endpoint.id, request],
-    ...{ staleTime: 0, gcTime: 0, refetchInterval: false, retry: false },
-    enabled: request !== null,
-    queryFn: ({ signal }) =>
-      api.post<ReplayPreview>(path, { ...request, dry_run: true }, { signal }),
-  });
+  const preview = useRead<ReplayPreview>(
+    [...webhooksKey, 'replay', endpoint.id, request],
+    (signal) => api.post(path, { ...request, dry_run: true }, { signal }),
+    { isFresh: true, isWanted: request !== null },
+  );
   const start = useAct({
     call: () => api.post<Replay>(path, request),
     onDone({ id, rows_total: total }) {
