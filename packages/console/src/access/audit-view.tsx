@@ -6,7 +6,6 @@ import { auditFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
 import { ChoiceFilter, ListFilters } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
 import { ListBar } from '../ui/list-page.tsx';
@@ -37,7 +36,6 @@ export function AuditView(props: {
   });
   return (
     <>
-      <FreshnessBanner queries={[list]} isAgeElsewhere />
       <ListBar left={views} queries={[list]} before={<Verdict verdict={check.data} />}>
         <Button loading={check.isPending} onClick={() => check.mutate()}>
           Verify the log

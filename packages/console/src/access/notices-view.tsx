@@ -5,7 +5,6 @@ import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { visibleText } from '../ui/format.ts';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
@@ -41,7 +40,6 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
   const told = notices.data?.data;
   return (
     <>
-      <FreshnessBanner queries={[targets, notices]} isAgeElsewhere />
       <ListBar left={views} queries={[targets, notices]}>
         <Button variant="filled" onClick={onNew}>
           Tell somebody

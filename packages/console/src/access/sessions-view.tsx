@@ -4,7 +4,6 @@ import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
@@ -35,7 +34,6 @@ export function SessionsView({ views }: { views: ReactNode }): ReactNode {
   const rows = list.data?.data;
   return (
     <>
-      <FreshnessBanner queries={[list]} isAgeElsewhere />
       <ListBar left={views} queries={[list]}>
         <Button
           loading={leave.isPending}

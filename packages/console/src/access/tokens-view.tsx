@@ -4,7 +4,6 @@ import { api } from '../api/client.ts';
 import type { AccessToken } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
@@ -34,7 +33,6 @@ export function TokensView(props: {
   const close = useCallback(() => setAsked(null), []);
   return (
     <>
-      <FreshnessBanner queries={[list]} isAgeElsewhere />
       <ListBar left={props.views} queries={[list]}>
         <Button variant="filled" onClick={props.onNew}>
           New token

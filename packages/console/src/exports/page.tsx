@@ -1,12 +1,11 @@
 import { type ReactNode, useMemo } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
-import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
+import { ListBar, ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import type { Change } from '../ui/list-search.ts';
-import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { pollMillis } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
@@ -92,21 +91,23 @@ function JobsView(props: {
   const columns = useMemo(() => exportColumns(cancelling), [cancelling]);
   return (
     <>
-      <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {props.views}
-        <ListFilters
-          label="What is shown"
-          className={classes.short}
-          filters={exportFilters}
-          search={search}
-          update={update}
-          searched="tenant"
-        />
-        <div className={classes.actions}>
-          <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
-        </div>
-      </div>
+      <ListBar
+        left={
+          <>
+            {props.views}
+            <ListFilters
+              label="What is shown"
+              className={classes.short}
+              filters={exportFilters}
+              search={search}
+              update={update}
+              searched="tenant"
+            />
+          </>
+        }
+        queries={[list]}
+        millis={rows.some(isOpen) ? followMillis : pollMillis}
+      />
       <PagedList
         list="exports"
         label="Export jobs"

@@ -4,7 +4,6 @@ import type { Schedule } from '../api/types.ts';
 import type { ScheduleState } from '../api/values.ts';
 import { scheduleFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { JobMark } from '../ui/job-line.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import type { Change } from '../ui/list-search.ts';
@@ -34,7 +33,6 @@ export function SchedulesView(props: {
   );
   return (
     <>
-      <FreshnessBanner queries={[list]} isAgeElsewhere />
       <ListBar
         left={
           <>

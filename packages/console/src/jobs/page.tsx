@@ -35,7 +35,7 @@ export function JobsPage(): ReactNode {
   });
   const millis = list.data?.data.some(isMoving) ? followMillis : pollMillis;
   return (
-    <ListPage queries={open === undefined ? [list] : [list, job]}>
+    <ListPage>
       <div className={classes.bar}>
         <ListFilters
           label="What is shown"
@@ -46,7 +46,7 @@ export function JobsPage(): ReactNode {
           searched="tenant"
           words={jobNames}
         />
-        <PollNote queries={[list]} millis={millis} />
+        <PollNote queries={[list]} also={open === undefined ? [] : [job]} millis={millis} />
       </div>
       <PagedList
         list="jobs"

@@ -55,9 +55,9 @@ export function RetentionPage(): ReactNode {
   const queries = usePanelQueries(panel.place);
   const run = panel.idOf('run');
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
-  const watched = [...main, failures, runs.list, verifications.list, ...queries.watched];
+  const also = [failures, runs.list, verifications.list, ...queries.watched];
   return (
-    <ListPage queries={watched}>
+    <ListPage>
       <StoreAlert store={head.plan.data?.store} />
       <FailureAlert failures={failures.data ?? []} />
       <Head
@@ -73,7 +73,7 @@ export function RetentionPage(): ReactNode {
         onDefaultPolicy={() => panel.open('tenant', '*')}
         onIceberg={() => panel.open('iceberg')}
       >
-        <PollNote queries={main} />
+        <PollNote queries={main} also={also} />
         <HeadActions
           mayAct={mayAct}
           isVerifying={verify.isBusy}

@@ -1,23 +1,13 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { FreshnessBanner } from './freshness.tsx';
 import classes from './list-page.module.css';
 import { NowProvider } from './marks.tsx';
-import { PollNote } from './poll.tsx';
+import { PollNote, type PollNoteProps } from './poll.tsx';
 
-/** A page of lists. Its times share one clock, and while something cannot be read, a line says so. */
-export function ListPage(props: {
-  /** What is read for it, unless its views say that themselves. */
-  queries?: readonly UseQueryResult<unknown>[];
-  children: ReactNode;
-}): ReactNode {
-  const { queries = [], children } = props;
+/** A page of lists, whose times share one clock. */
+export function ListPage({ children }: { children: ReactNode }): ReactNode {
   return (
     <NowProvider>
-      <div className={`stack relative clip ${classes.page}`}>
-        {queries.length > 0 && <FreshnessBanner queries={queries} isAgeElsewhere />}
-        {children}
-      </div>
+      <div className={`stack relative clip ${classes.page}`}>{children}</div>
     </NowProvider>
   );
 }
@@ -48,20 +38,24 @@ export function ViewSwitch<View extends string>(props: {
 }
 
 /** The bar above a list: at its left what is shown of it, at its right how old it is, and what can be done. */
-export function ListBar(props: {
+export function ListBar({
+  left,
+  before,
+  children,
+  ...note
+}: PollNoteProps & {
   left: ReactNode;
-  queries: readonly UseQueryResult<never>[] | readonly UseQueryResult<unknown>[];
   /** What stands before the age of the list. */
   before?: ReactNode;
   children?: ReactNode;
 }): ReactNode {
   return (
     <div className={classes.bar}>
-      {props.left}
+      {left}
       <div className={classes.actions}>
-        {props.before}
-        <PollNote queries={props.queries} />
-        {props.children}
+        {before}
+        <PollNote {...note} />
+        {children}
       </div>
     </div>
   );

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { failureWords, outcomeWords } from '../api/values.ts';
@@ -44,10 +43,8 @@ export function DeliveriesPage(): ReactNode {
     },
     [rows],
   );
-  const watched: UseQueryResult[] = [list];
-  if (open !== undefined) watched.push(delivery);
   return (
-    <ListPage queries={watched}>
+    <ListPage>
       <div className={classes.bar}>
         <ListFilters
           label="Filters of the deliveries"
@@ -87,7 +84,7 @@ export function DeliveriesPage(): ReactNode {
             outcome: null,
           }}
         />
-        <PollNote queries={[list]} />
+        <PollNote queries={[list]} also={open === undefined ? [] : [delivery]} />
       </div>
       <PagedList
         list="deliveries"

@@ -9,7 +9,7 @@ import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import { whereFree } from '../../ui/keys.ts';
 import classes from '../../ui/list-page.module.css';
 import { ViewSwitch } from '../../ui/list-page.tsx';
-import { PollNote, useRead } from '../../ui/poll.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
 import { StatusMark } from '../marks.tsx';
@@ -21,7 +21,8 @@ export type DlqBarProps = {
   update: UpdateSearch<DlqSearch>;
   lists: Readonly<Record<'abandoned' | 'pending', UseQueryResult<DeadLetters>>>;
   counts: Readonly<Record<'abandoned' | 'pending', string>>;
-  asked: readonly UseQueryResult[];
+  /** How old the rows are. */
+  note: ReactNode;
   selected: number;
   onRetrySelected: () => void;
   onRetryAll: () => void;
@@ -54,7 +55,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         <span className="visually-hidden" role="status">
           {counts.abandoned} abandoned, {counts.pending} pending
         </span>
-        <PollNote queries={props.asked} />
+        {props.note}
       </div>
       <div className={classes.bar}>
         <Filters

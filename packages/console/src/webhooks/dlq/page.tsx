@@ -11,6 +11,7 @@ import { formatClock, formatCount } from '../../ui/format.ts';
 import { hasFilter } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
 import { ListPage } from '../../ui/list-page.tsx';
+import { PollNote } from '../../ui/poll.tsx';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
 import { useSelection } from '../../ui/table/use-selection.ts';
@@ -54,10 +55,9 @@ export function DlqPage(): ReactNode {
   const isGroups = search.view === 'groups';
   const main: UseQueryResult[] = [lists.abandoned, lists.pending];
   if (isGroups) main.push(groups.abandoned, groups.pending);
-  const watched: UseQueryResult[] = [...main, jobs.query];
-  if (open !== undefined) watched.push(delivery);
+  const also = open === undefined ? [jobs.query] : [jobs.query, delivery];
   return (
-    <ListPage queries={watched}>
+    <ListPage>
       <JobsStrip jobs={jobs} />
       <DlqBar
         search={search}
@@ -67,7 +67,7 @@ export function DlqPage(): ReactNode {
           abandoned: countText(lists.abandoned.data, retries.leaving),
           pending: countText(lists.pending.data, retries.leaving),
         }}
-        asked={main}
+        note={<PollNote queries={main} also={also} />}
         selected={selection.keys.size}
         onRetrySelected={() => void retries.retry([...selection.keys])}
         onRetryAll={() => panel.open('retry')}

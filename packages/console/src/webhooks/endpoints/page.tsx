@@ -7,9 +7,9 @@ import { ListFilters } from '../../ui/filters.tsx';
 import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
-import { ListPage, ViewSwitch } from '../../ui/list-page.tsx';
+import { ListBar, ListPage, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
-import { PollNote, useRead } from '../../ui/poll.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
@@ -69,26 +69,29 @@ export function EndpointsPage(): ReactNode {
     );
   }
   return (
-    <ListPage queries={[list]}>
-      <div className={classes.bar}>
-        {views}
-        <ListFilters
-          label="Filters of the endpoints"
-          filters={endpointFilters}
-          search={search}
-          update={update}
-          searched="text"
-          own={tenant === undefined ? {} : { tenant: null }}
-        />
-        <div className={classes.actions}>
-          <PollNote queries={[list]} />
-          {hasScope('webhooks:manage') && (
-            <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
-              New endpoint
-            </Button>
-          )}
-        </div>
-      </div>
+    <ListPage>
+      <ListBar
+        left={
+          <>
+            {views}
+            <ListFilters
+              label="Filters of the endpoints"
+              filters={endpointFilters}
+              search={search}
+              update={update}
+              searched="text"
+              own={tenant === undefined ? {} : { tenant: null }}
+            />
+          </>
+        }
+        queries={[list]}
+      >
+        {hasScope('webhooks:manage') && (
+          <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
+            New endpoint
+          </Button>
+        )}
+      </ListBar>
       <List
         queries={[list]}
         name="endpoints"

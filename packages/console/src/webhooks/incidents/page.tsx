@@ -42,7 +42,7 @@ export function IncidentsPage(): ReactNode {
   const retryOf = useRetryOf(retries);
   const ofPanel: UseQueryResult[] = seesDeliveries ? [incident, deliveries] : [incident];
   return (
-    <ListPage queries={open === undefined ? [list] : [list, ...ofPanel]}>
+    <ListPage>
       <div className={classes.bar}>
         <ListFilters
           label="Filters of the incidents"
@@ -63,7 +63,7 @@ export function IncidentsPage(): ReactNode {
             ),
           }}
         />
-        <PollNote queries={[list]} />
+        <PollNote queries={[list]} also={open === undefined ? [] : ofPanel} />
       </div>
       <PagedList
         list="incidents"
