@@ -5,8 +5,8 @@ import { api } from '../../api/client.ts';
 import type { FilterTrial, TriedFilter } from '../../api/types.ts';
 import { faultText } from '../../ui/form.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { panelHref } from '../../ui/panel-place.ts';
 import { countOf } from '../../ui/words.ts';
+import { incidentHref } from '../search.ts';
 
 const reasonWords = {
   type: 'another type',
@@ -56,7 +56,7 @@ function summaryOf({ looked_at: looked, passed }: TriedFilter): string {
 }
 
 /** The newest of those that would not pass. */
-function KeptBack({ tried }: { tried: TriedFilter }): ReactNode {
+export function KeptBack({ tried }: { tried: TriedFilter }): ReactNode {
   const rows = tried.data.filter(({ reason }) => reason !== null);
   if (rows.length === 0) return null;
   return (
@@ -64,7 +64,7 @@ function KeptBack({ tried }: { tried: TriedFilter }): ReactNode {
       {rows.slice(0, shownRows).map(({ id, type, store, created_at: at, reason }) => (
         <li key={id} className="flex wrap gap-8 baseline">
           {at !== null && <Moment at={at} />}
-          <a href={panelHref('/incidents', { kind: 'incident', id: id ?? '' })}>{type}</a>
+          <a href={incidentHref(id ?? '')}>{type}</a>
           {store !== null && <span>{store}</span>}
           <span className="muted">{reason !== null && reasonWords[reason]}</span>
         </li>
