@@ -2,9 +2,8 @@ import type { ReactNode } from 'react';
 import type { AuditEntry } from '../api/types.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
-import { formatInstant } from '../ui/format.ts';
 import { Empty } from '../ui/list.tsx';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
+import { Instant } from '../ui/marks.tsx';
 import classes from './access.module.css';
 import { useEntry } from './use-access.ts';
 import { changesOf, valueText } from './words.ts';
@@ -37,14 +36,13 @@ export function EntryPanel({ place, onClose }: { place: string; onClose: () => v
 }
 
 function EntryFacts({ entry }: { entry: AuditEntry }): ReactNode {
-  const [zone] = useZone();
   const { actor, target, tenants, address, user_agent, request_id, place, hash } = entry;
   return (
     <Facts
       facts={{
         who: actor.name,
         token: copied(actor.token_id),
-        when: `${formatInstant(entry.at, zone)} ${zoneName(zone)}`,
+        when: <Instant at={entry.at} />,
         target: copied(target),
         tenants: tenants === null ? 'all that it reaches' : tenants.join(', '),
         from: address,

@@ -3,12 +3,12 @@ import type { ReactNode } from 'react';
 import type { IcebergTable } from '../api/types.ts';
 import { CliBlock, Copied } from '../ui/copy-button.tsx';
 import { Facts } from '../ui/facts.tsx';
-import { formatCount, formatInstant } from '../ui/format.ts';
+import { formatCount } from '../ui/format.ts';
 import { Loaded } from '../ui/list.tsx';
+import { Instant } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { countOf } from '../ui/words.ts';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { retentionKey } from './calls.ts';
 import { readerLines, snapshotOf } from './iceberg-lines.ts';
 
@@ -54,7 +54,6 @@ export function IcebergDrawer({ onClose }: { onClose: () => void }): ReactNode {
 }
 
 function Snapshot({ table }: { table: IcebergTable }): ReactNode {
-  const [zone] = useZone();
   const snapshot = snapshotOf(table);
   if (snapshot === undefined || snapshot.records === 0) {
     return (
@@ -68,7 +67,7 @@ function Snapshot({ table }: { table: IcebergTable }): ReactNode {
   return (
     <Facts
       facts={{
-        snapshot: `${formatInstant(at, zone)} ${zoneName(zone)}`,
+        snapshot: <Instant at={at} />,
         'made by': operation,
         records: formatCount(records),
         files: countOf(files, 'segment'),

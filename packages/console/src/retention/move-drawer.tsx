@@ -3,11 +3,11 @@ import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { Facts } from '../ui/facts.tsx';
-import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
 import { WarningIcon } from '../ui/icons.tsx';
+import { Instant } from '../ui/marks.tsx';
 import { ProofTable } from '../ui/numbers.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import type { useMove } from './calls.ts';
 import { MoveMark } from './marks.tsx';
 import classes from './move.module.css';
@@ -108,7 +108,6 @@ const stepWords = {
 
 /** One state: when it was reached, and how long it took since the one before. */
 function StepLine(props: { step: Step; before: string | null; move: RetentionMove }): ReactNode {
-  const [zone] = useZone();
   const { step, before } = props;
   const at = step.state === 'failed' ? props.move.failed_at : step.at;
   return (
@@ -122,7 +121,7 @@ function StepLine(props: { step: Step; before: string | null; move: RetentionMov
       </span>
       {at !== null && (
         <time dateTime={at}>
-          {formatInstant(at, zone)} {zoneName(zone)}
+          <Instant at={at} />
         </time>
       )}
     </li>

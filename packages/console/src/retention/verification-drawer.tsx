@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { Facts } from '../ui/facts.tsx';
-import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
+import { Instant } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { isAtWork } from './calls.ts';
 import { outcomeText, progressText } from './jobs.tsx';
 import classes from './verify.module.css';
@@ -66,20 +66,17 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
 
 /** What was verified, and when. */
 function VerificationFacts({ verification }: { verification: Verification }): ReactNode {
-  const [zone] = useZone();
-  const when = (at: string | null) =>
-    at === null ? '–' : `${formatInstant(at, zone)} ${zoneName(zone)}`;
   const { since, sample_percent: percent } = verification;
   const { segments_total: total, bytes_total: bytes } = verification;
   return (
     <Facts
       facts={{
         tenant: verification.tenant ?? 'all tenants',
-        'not found right since': since === null ? undefined : when(since),
+        'not found right since': since === null ? undefined : <Instant at={since} />,
         sample: percent === null ? undefined : `${percent} %`,
         'asked for by': verification.requested_by ?? '–',
-        started: when(verification.started_at),
-        ended: when(verification.finished_at),
+        started: <Instant at={verification.started_at} />,
+        ended: <Instant at={verification.finished_at} />,
         'segments read':
           total === null
             ? '–'

@@ -2,8 +2,7 @@ import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../api/types.ts';
 import { CopyButton } from './copy-button.tsx';
 import classes from './drawer.module.css';
-import { formatInstant } from './format.ts';
-import { useZone, zoneName } from './zone-switch.tsx';
+import { Instant } from './marks.tsx';
 
 type Copied = { readonly copied: string; readonly shown: ReactNode };
 
@@ -41,7 +40,6 @@ export function Facts(props: {
 
 /** What an erasure leaves behind, and until when. */
 export function Remains({ remains }: Pick<EraseReceipt, 'remains'>): ReactNode {
-  const [zone] = useZone();
   if (remains.length === 0) return null;
   return (
     <>
@@ -50,7 +48,12 @@ export function Remains({ remains }: Pick<EraseReceipt, 'remains'>): ReactNode {
         {remains.map(({ what, note, until }) => (
           <li key={`${what} ${note}`}>
             {note}
-            {until !== null && ` Until ${formatInstant(until, zone)} ${zoneName(zone)}.`}
+            {until !== null && (
+              <>
+                {' Until '}
+                <Instant at={until} />.
+              </>
+            )}
           </li>
         ))}
       </ul>

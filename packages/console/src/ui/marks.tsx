@@ -41,13 +41,18 @@ export function Moment({ at }: { at: string | null }): ReactNode {
   );
 }
 
+/** A moment in full, with its zone. */
+export function Instant({ at }: { at: string | null }): ReactNode {
+  const [zone] = useZone();
+  return at === null ? '–' : `${formatInstant(at, zone)} ${zoneName(zone)}`;
+}
+
 /** A moment in full, with its zone, and how far away it is. */
 export function At({ at }: { at: string | null }): ReactNode {
-  const zone = use(ZoneContext);
   if (at === null) return <span className="muted">–</span>;
   return (
     <>
-      {formatInstant(at, zone)} {zoneName(zone)}
+      <Instant at={at} />
       <span className="muted">
         <Moment at={at} />
       </span>

@@ -2,8 +2,8 @@ import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { copied, Facts, Remains } from '../../ui/facts.tsx';
-import { formatCount, formatExactBytes, formatInstant } from '../../ui/format.ts';
-import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { formatCount, formatExactBytes } from '../../ui/format.ts';
+import { Instant } from '../../ui/marks.tsx';
 import { moveHref } from './erase-request.ts';
 
 /** What goes, or went, beside the records themselves. */
@@ -36,17 +36,14 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
 
 /** When it was, under which id the journal has it, and what of it remains for a while. */
 export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
-  const [zone] = useZone();
-  const at = (instant: string | null) =>
-    instant === null ? '–' : `${formatInstant(instant, zone)} ${zoneName(zone)}`;
   const { id, remains } = receipt;
   return (
     <>
       <Facts
         facts={{
-          requested: at(receipt.requested_at),
-          'no read finds it since': at(receipt.erased_at),
-          'old objects removed': at(receipt.objects_removed_after),
+          requested: <Instant at={receipt.requested_at} />,
+          'no read finds it since': <Instant at={receipt.erased_at} />,
+          'old objects removed': <Instant at={receipt.objects_removed_after} />,
           journal:
             id !== null ? (
               <>

@@ -8,12 +8,12 @@ import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { Instant } from '../../ui/marks.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
 import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shellLine } from '../../ui/words.ts';
-import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import { CompareVersions } from './compare-versions.tsx';
@@ -70,8 +70,6 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
 }
 
 function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
-  const [zone] = useZone();
-  const at = (instant: string) => `${formatInstant(instant, zone)} ${zoneName(zone)}`;
   const { current } = version;
   return (
     <Facts
@@ -94,7 +92,7 @@ function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
             </>
           ),
         ...(version.change !== null && {
-          [`${version.change} since`]: version.changed_at === null ? '' : at(version.changed_at),
+          [`${version.change} since`]: <Instant at={version.changed_at} />,
         }),
         'left of it':
           current !== null && current.digest !== version.digest ? (
@@ -102,8 +100,12 @@ function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
               {formatCount(current.count)} records · digest <code>{current.digest}</code>
             </>
           ) : undefined,
-        'recorded before': at(version.recorded_before),
-        frozen: `${at(version.created_at)} by ${version.created_by}`,
+        'recorded before': <Instant at={version.recorded_before} />,
+        frozen: (
+          <>
+            <Instant at={version.created_at} /> by {version.created_by}
+          </>
+        ),
         'kept together': version.group_by === null ? undefined : <code>{version.group_by}</code>,
         note: version.note ?? '–',
       }}

@@ -11,14 +11,14 @@ import { changedBut, useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
-import { formatInstant, visibleText } from '../../ui/format.ts';
+import { visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
+import { Instant } from '../../ui/marks.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
-import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointPath, endpointsKey, webhooksKey } from '../query-keys.ts';
 import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
@@ -101,8 +101,6 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
 }
 
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
-  const [zone] = useZone();
-  const when = (at: string) => `${formatInstant(at, zone)} ${zoneName(zone)}`;
   const { throttled_until: throttled, disabled_at: disabled, disabled_by: by } = endpoint;
   const { previous_secret_until: previous, retry_schedule: schedule, rate_limit: rate } = endpoint;
   const { max_attempts: attempts, disable_after_days: days } = endpoint;
@@ -111,9 +109,14 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
       facts={{
         health: <EndpointHealth endpoint={endpoint} />,
         breaker: <Breaker endpoint={endpoint} />,
-        'throttled until': throttled !== null ? when(throttled) : undefined,
+        'throttled until': throttled !== null ? <Instant at={throttled} /> : undefined,
         'disabled since':
-          disabled !== null ? `${when(disabled)}${by === null ? '' : ` by ${by}`}` : undefined,
+          disabled !== null ? (
+            <>
+              <Instant at={disabled} />
+              {by !== null && ` by ${by}`}
+            </>
+          ) : undefined,
         backlog: `${backlogText(endpoint.backlog)} queued or pending`,
         name: endpoint.name ?? undefined,
         uid: endpoint.uid === null ? undefined : copied(endpoint.uid),
@@ -134,8 +137,8 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
             : `by ${endpoint.ordered}; what is abandoned ${endpoint.when_stuck === 'block' ? 'blocks the others' : 'lets the next go'}`,
         headers: endpoint.header_names.join(', ') || undefined,
         id: copied(endpoint.id),
-        created: when(endpoint.created_at),
-        'old secrets sign until': previous !== null ? when(previous) : undefined,
+        created: <Instant at={endpoint.created_at} />,
+        'old secrets sign until': previous !== null ? <Instant at={previous} /> : undefined,
       }}
     />
   );
