@@ -1,8 +1,9 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
-import { CopyButton, CopyText } from '../ui/copy-button.tsx';
+import { CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
+import { copied, Facts } from '../ui/facts.tsx';
 import { formatExactBytes, formatInstant, visibleText } from '../ui/format.ts';
 import { printJson, readMembers } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
@@ -62,7 +63,7 @@ function RecordBody(props: {
   const [zone] = useZone();
   const members = useMemo(() => readMembers(source), [source]);
   const enrichment = members.get('enrichment') ?? 'null';
-  const instant = (name: string) => formatInstant(plain(members.get(name)), zone);
+  const instant = (name: string) => formatInstant(plain(members.get(name)) ?? '', zone);
   const bytes = Number(members.get('bytes') ?? 0);
   return (
     <>
@@ -78,22 +79,23 @@ function RecordBody(props: {
         )}
       </div>
       <PanelBody label="Fields of the record">
-        <dl className={`below-16 ${classes.fields}`}>
-          <Field name="tenant" value={identity.tenant} />
-          <Field name="store" value={identity.store} />
-          <Field name="event_id" value={identity.event_id} isCopied />
-          <Field
-            name={`occurred_at (${zoneName(zone)})`}
-            value={instant('occurred_at')}
-            copy={identity.occurred_at}
-            isCopied
-          />
-          <Field name={`recorded_at (${zoneName(zone)})`} value={instant('recorded_at')} />
-          {['kind', 'source', 'model', 'confidence'].map((name) => (
-            <Field key={name} name={name} value={plain(members.get(name))} />
-          ))}
-          <Field name="bytes" value={formatExactBytes(bytes)} />
-        </dl>
+        <Facts
+          facts={{
+            tenant: visibleText(identity.tenant),
+            store: visibleText(identity.store),
+            event_id: copied(identity.event_id, visibleText(identity.event_id)),
+            [`occurred_at (${zoneName(zone)})`]: copied(
+              identity.occurred_at,
+              instant('occurred_at'),
+            ),
+            [`recorded_at (${zoneName(zone)})`]: instant('recorded_at'),
+            kind: plain(members.get('kind')),
+            source: plain(members.get('source')),
+            model: plain(members.get('model')),
+            confidence: plain(members.get('confidence')),
+            bytes: formatExactBytes(bytes),
+          }}
+        />
         <h3 className="caps below-8">ENRICHMENT</h3>
         <JsonText source={enrichment} />
       </PanelBody>
@@ -101,29 +103,10 @@ function RecordBody(props: {
   );
 }
 
-function Field(props: {
-  name: string;
-  value: string;
-  copy?: string;
-  isCopied?: boolean;
-}): ReactNode {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd>
-        {props.value === '' ? <span className="muted">–</span> : visibleText(props.value)}
-        {props.isCopied && (
-          <CopyButton value={props.copy ?? props.value} label={`Copy ${props.name}`} />
-        )}
-      </dd>
-    </div>
-  );
-}
-
-/** The text of a JSON scalar: strings without quotes, numbers as they are spelled, null as nothing. */
-function plain(source: string | undefined): string {
-  if (source === undefined || source === 'null') return '';
-  return source.startsWith('"') ? String(JSON.parse(source)) : source;
+/** The text of a JSON scalar: strings without quotes, numbers as they are spelled; null where there is none. */
+function plain(source: string | undefined): string | null {
+  if (source === undefined || source === 'null' || source === '""') return null;
+  return source.startsWith('"') ? visibleText(String(JSON.parse(source))) : source;
 }
 
 function curlLine(identity: RecordIdentity): string {
