@@ -7,7 +7,7 @@ import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
-import { formatBytes, formatCount } from '../ui/format.ts';
+import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
 import { At } from '../ui/marks.tsx';
@@ -19,15 +19,7 @@ import classes from './drawer.module.css';
 import { DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
 import { ManifestPart } from './manifest.tsx';
 import { type Cancelling, removeFile } from './use-exports.ts';
-import {
-  attemptsText,
-  isOpen,
-  leftText,
-  percentText,
-  requestOf,
-  rowsText,
-  stateWords,
-} from './words.ts';
+import { attemptsText, isOpen, percentText, requestOf, rowsText, stateWords } from './words.ts';
 
 /** The drawer of one export: how far it is, what it exports, what proves its file, and why it failed. */
 export function ExportDrawer(props: {
@@ -119,7 +111,9 @@ function Standing({ job }: { job: ExportJob }): ReactNode {
               ? `${formatCount(job.rows_per_second)} rows/s`
               : 'rate not known yet'}
           </span>
-          <span>{job.eta_s === null ? 'time left not known yet' : `${leftText(job)} left`}</span>
+          <span>
+            {job.eta_s === null ? 'time left not known yet' : `${formatAge(job.eta_s * 1000)} left`}
+          </span>
         </p>
       )}
     </div>

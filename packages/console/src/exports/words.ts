@@ -31,20 +31,12 @@ export function percentText({ percent }: Pick<ExportJob, 'percent'>): string {
   return percent === null ? '–' : `${Math.floor(percent)} %`;
 }
 
-/** Rows in a second, such as `412,310/s`. Before the first rows there is no rate yet. */
-export function rateText({ rows_per_second: rate }: Pick<ExportJob, 'rows_per_second'>): string {
-  return rate === null || rate === 0 ? '–' : `${formatCount(rate)}/s`;
-}
-
-/** The time left at the present rate, such as `3 s` or `4 min`. */
-export function leftText({ eta_s: seconds }: Pick<ExportJob, 'eta_s'>): string {
-  return seconds === null ? '–' : formatAge(seconds * 1000);
-}
-
-/** Rate and time left: `412,310/s · 3 s`. */
+/** Rate and time left at that rate: `412,310/s · 3 s`. Before the first rows there is no rate yet. */
 export function paceText(job: Pick<ExportJob, 'rows_per_second' | 'eta_s'>): string {
-  const known = [rateText(job), leftText(job)].filter((text) => text !== '–');
-  return known.length === 0 ? '–' : known.join(' · ');
+  const { rows_per_second: rate, eta_s: seconds } = job;
+  const known = rate === null || rate === 0 ? [] : [`${formatCount(rate)}/s`];
+  if (seconds !== null) known.push(formatAge(seconds * 1000));
+  return known.join(' · ') || '–';
 }
 
 /** The body of the request that made the job, typed: the schema of a job says only that it is an object. */

@@ -12,88 +12,76 @@ import {
   validateRecordsSearch,
 } from './search.ts';
 
-describe('validateRecordsSearch', () => {
-  it('keeps what it understands and drops the rest', () => {
-    expect(
-      validateRecordsSearch({
-        tenant: 5,
-        store: 'DFW',
-        month: '2001-13',
-        from: '2001-03-04',
-        to: 'soon',
-        limit: '200',
-        at: -1,
-        cursor: '',
-        other: 1,
-      }),
-    ).toEqual({ tenant: '5', store: 'DFW', from: '2001-03-04', limit: 200 });
-  });
+const start = '2001-03-05T14:07:00.000Z';
+const place = 'TX/DFW/2001-03-01T00:05:00.000000Z/e';
+const tail = { order: 'desc', start, live: 'true' };
+const newest = { tenant: 'TX', order: 'newest', start };
 
-  it('has no store without a tenant and no month without a store', () => {
-    expect(validateRecordsSearch({ store: 'DFW', month: '2001-03' })).toEqual({});
-    expect(validateRecordsSearch({ tenant: 'TX', month: '2001-03' })).toEqual({ tenant: 'TX' });
-  });
-
-  it('leaves defaults out', () => {
-    expect(validateRecordsSearch({ limit: 100, at: 0 })).toEqual({});
-    expect(validateRecordsSearch({ tenant: 'TX', view: 'records' })).toEqual({ tenant: 'TX' });
-  });
-
-  it('knows the views of a node, and none without one', () => {
-    const search = { view: 'days', year: '2001', panel: 'version/ver_1' };
-    expect(validateRecordsSearch({ tenant: 'TX', ...search })).toEqual({
-      tenant: 'TX',
-      view: 'days',
-      year: 2001,
-      panel: 'version/ver_1',
-    });
-    expect(validateRecordsSearch({ view: 'days', panel: 'export' })).toEqual({});
-    expect(validateRecordsSearch({ tenant: 'TX', view: 'x', year: '20010' })).toEqual({
-      tenant: 'TX',
-    });
-  });
-
-  it('goes by time over the stores of a tenant, unless it searches an event, and then from a time, too', () => {
-    const at = { tenant: 'TX', order: 'newest', start: '2001-03-05T14:07:00.000Z' } as const;
-    expect(validateRecordsSearch(at)).toEqual(at);
-    expect(validateRecordsSearch({ ...at, event: 'e' })).toEqual({ tenant: 'TX', event: 'e' });
-    expect(validateRecordsSearch({ ...at, store: 'DFW' })).toEqual({
-      ...{ tenant: 'TX', store: 'DFW', start: at.start },
-    });
-    expect(validateRecordsSearch({ ...at, tenant: undefined })).toEqual({});
-  });
-
-  it('has the order of a store and a time to begin at in a store alone, and the last page and LIVE in any node', () => {
-    const at = { order: 'desc', start: '2001-03-05T14:07:00.000Z', live: 'true' };
-    const of = (place: object) => validateRecordsSearch({ ...at, ...place });
-    expect(of({ tenant: 'TX', store: 'DFW' })).toMatchObject({ ...at, live: true });
-    expect(of({ tenant: 'TX' })).toEqual({ tenant: 'TX', live: true });
-    expect(of({ tenant: 'TX', start: 'last', live: 1 })).toEqual({ tenant: 'TX', start: 'last' });
-    const where = { tenant: 'TX', where: 'exists(a)' };
-    expect(of(where)).toEqual({ ...where, live: true });
-    const tagged = { tenant: 'TX', dataset: 'training' } as const;
-    expect(of(tagged)).toEqual(tagged);
-    expect(of({})).toEqual({});
-  });
-
-  it('reads a record and a version in links of earlier releases', () => {
-    const record = 'TX/DFW/2001-03-01T00:05:00.000000Z/e';
-    expect(validateRecordsSearch({ record })).toEqual({ panel: `record/${record}` });
-    expect(validateRecordsSearch({ tenant: 'TX', version: 'ver_1' }).panel).toBe('version/ver_1');
-  });
-
-  it('goes on with the view at another node', () => {
-    const search = { tenant: 'TX', view: 'days', panel: 'version/ver_1' } as const;
-    expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', view: 'days' });
-    expect(chooseNode(search, null)).toEqual({});
-  });
-
-  it('filters by a dataset of a tenant only', () => {
-    const search = validateRecordsSearch({ tenant: 'TX', dataset: 'training' });
-    expect(search).toEqual({ tenant: 'TX', dataset: 'training' });
-    expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', dataset: 'training' });
-    expect(validateRecordsSearch({ dataset: 'training' })).toEqual({});
-    expect(validateRecordsSearch({ tenant: 'TX', dataset: 'x' })).toEqual({ tenant: 'TX' });
+describe('what a hash says', () => {
+  it.each([
+    [
+      'what it cannot mean is dropped',
+      { tenant: 5, store: 'DFW', month: '2001-13', from: '2001-03-04', to: 'soon' },
+      { tenant: '5', store: 'DFW', from: '2001-03-04' },
+    ],
+    [
+      'numbers are read, and the rest of a page is not',
+      { tenant: 'TX', limit: '200', at: -1, cursor: '', other: 1, year: '20010', view: 'x' },
+      { tenant: 'TX', limit: 200 },
+    ],
+    ['no store without a tenant', { store: 'DFW', month: '2001-03' }, {}],
+    ['no month without a store', { tenant: 'TX', month: '2001-03' }, { tenant: 'TX' }],
+    [
+      'defaults are left out',
+      { tenant: 'TX', limit: 100, at: 0, view: 'records' },
+      { tenant: 'TX' },
+    ],
+    [
+      'a node has views',
+      { tenant: 'TX', view: 'days', year: '2001', panel: 'version/ver_1' },
+      { tenant: 'TX', view: 'days', year: 2001, panel: 'version/ver_1' },
+    ],
+    ['there is no view without a node', { view: 'days', panel: 'export' }, {}],
+    ['a tenant may go by time over its stores', newest, newest],
+    ['an event is not searched by time', { ...newest, event: 'e' }, { tenant: 'TX', event: 'e' }],
+    [
+      'a store alone begins at a time',
+      { ...newest, store: 'S' },
+      { tenant: 'TX', store: 'S', start },
+    ],
+    ['no node goes by no time', { ...newest, tenant: undefined }, {}],
+    [
+      'a store alone has an order',
+      { ...tail, tenant: 'TX', store: 'S' },
+      { ...tail, tenant: 'TX', store: 'S', live: true },
+    ],
+    ['any node has LIVE', { ...tail, tenant: 'TX' }, { tenant: 'TX', live: true }],
+    [
+      'any node has a last page',
+      { ...tail, tenant: 'TX', start: 'last', live: 1 },
+      { tenant: 'TX', start: 'last' },
+    ],
+    [
+      'LIVE goes with a where',
+      { ...tail, tenant: 'TX', where: 'exists(a)' },
+      { tenant: 'TX', where: 'exists(a)', live: true },
+    ],
+    [
+      'LIVE goes with no dataset',
+      { ...tail, tenant: 'TX', dataset: 'training' },
+      { tenant: 'TX', dataset: 'training' },
+    ],
+    ['without a node nothing is LIVE', tail, {}],
+    ['a dataset is one of a tenant', { dataset: 'training' }, {}],
+    ['a dataset is one of two', { tenant: 'TX', dataset: 'x' }, { tenant: 'TX' }],
+    ['links of earlier releases name a record', { record: place }, { panel: `record/${place}` }],
+    [
+      'links of earlier releases name a version',
+      { tenant: 'TX', version: 'ver_1' },
+      { tenant: 'TX', panel: 'version/ver_1' },
+    ],
+  ])('%s', (_, raw, search) => {
+    expect(validateRecordsSearch(raw)).toEqual(search);
   });
 });
 
@@ -111,41 +99,42 @@ describe('changes', () => {
     panel: 'record/TX/DFW/t/e',
   });
 
-  it('another node drops days, page and drawer, and keeps kind', () => {
-    expect(chooseNode(search, { tenant: 'CA' })).toEqual({
-      tenant: 'CA',
-      open: 'TX',
-      kind: 'departure',
-      where: 'n = 1',
+  it('another node drops days, page and drawer, and keeps view and filters', () => {
+    const days = { ...search, view: 'days', dataset: 'training' } as const;
+    expect(chooseNode(days, { tenant: 'CA' })).toEqual({
+      ...{ tenant: 'CA', open: 'TX', kind: 'departure', where: 'n = 1' },
+      ...{ view: 'days', dataset: 'training' },
     });
     expect(chosenNode(chooseNode(search, null))).toBeNull();
+    expect(chooseNode({ tenant: 'TX', view: 'days', panel: 'tag' }, null)).toEqual({});
   });
 
   it('another node keeps a panel that is about the node, or about its tenant', () => {
-    const panelAt = (panel: string, tenant: string) =>
+    const panelAt = ([panel, tenant]: readonly [string, string]) =>
       chooseNode({ ...search, panel }, { tenant, store: 'AUS' }).panel;
-    expect(panelAt('tag', 'CA')).toBe('tag');
-    expect(panelAt('freeze', 'CA')).toBe('freeze');
-    expect(panelAt('export', 'CA')).toBe('export');
-    expect(panelAt('export/ver_1', 'TX')).toBe('export/ver_1');
-    expect(panelAt('export/ver_1', 'CA')).toBe('export');
-    expect(panelAt('version/ver_1', 'TX')).toBe('version/ver_1');
-    expect(panelAt('version/ver_1', 'CA')).toBeUndefined();
-    expect(panelAt('record/TX/DFW/t/e', 'TX')).toBeUndefined();
-    expect(chooseNode({ ...search, panel: 'tag' }, null).panel).toBeUndefined();
+    const kept = [
+      ...[
+        ['tag', 'CA'],
+        ['freeze', 'CA'],
+        ['export', 'CA'],
+      ],
+      ...[
+        ['export/ver_1', 'TX'],
+        ['version/ver_1', 'TX'],
+      ],
+    ] as const;
+    expect(kept.map(panelAt)).toEqual(kept.map(([panel]) => panel));
+    expect(panelAt(['export/ver_1', 'CA'])).toBe('export');
+    expect(panelAt(['version/ver_1', 'CA'])).toBeUndefined();
+    expect(panelAt(['record/TX/DFW/t/e', 'TX'])).toBeUndefined();
   });
 
-  it('other filters close a record, and nothing else', () => {
-    expect(changeFilters(search, { kind: 'arrival' })).not.toHaveProperty('panel');
-    expect(changeFilters({ ...search, panel: 'tag' }, { kind: 'arrival' }).panel).toBe('tag');
-  });
-
-  it('other filters drop the cursor', () => {
-    const changed = changeFilters(search, { kind: undefined });
-    expect(changed).not.toHaveProperty('kind');
-    expect(changed).not.toHaveProperty('cursor');
-    expect(changed).not.toHaveProperty('at');
-    expect(changed.from).toBe('2001-03-04');
+  it('other filters drop the cursor and close a record, and nothing else', () => {
+    const { cursor, at, panel, kind, ...rest } = search;
+    expect(changeFilters(search, { kind: 'arrival' })).toEqual({ ...rest, kind: 'arrival' });
+    expect(changeFilters({ ...search, panel: 'tag' }, { kind: undefined })).toEqual({
+      ...{ ...rest, panel: 'tag' },
+    });
   });
 });
 

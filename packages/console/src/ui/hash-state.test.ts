@@ -5,6 +5,7 @@ import {
   noneOf,
   parseSearch,
   parseSlicePath,
+  sliceHref,
   stringifySearch,
   validateSignInSearch,
 } from './hash-state.ts';
@@ -71,4 +72,11 @@ test('tells filters from the rest', () => {
 test('removes the cursor with the filters', () => {
   expect(noneOf(filters)).toEqual({ tenant: undefined, state: undefined, cursor: undefined });
   expect(Object.keys(noneOf(filters))).toEqual(['tenant', 'state', 'cursor']);
+});
+
+test('leads to the slice in RECORDS, which knows a month of a store only', () => {
+  expect(sliceHref({ tenant: 'T X', store: 'DFW', month: '2001-03' })).toBe(
+    '#/records?tenant=T+X&store=DFW&month=2001-03',
+  );
+  expect(sliceHref({ tenant: 'TX', month: '2001-03' })).toBe('#/records?tenant=TX');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countOf, formatDistance, formatDuration, shellLine, shortId } from './words.ts';
+import { countOf, formatDistance, formatDuration, shellLine, shortId, sliceText } from './words.ts';
 
 test.each([
   ['dlv_07t5zq0aXbCdEfGh7Kq2', 'dlv…7Kq2'],
@@ -29,4 +29,12 @@ test('a duration and a count read as people say them', () => {
 
 test('a line for the shell quotes the empty word and everything that the shell would read', () => {
   expect(shellLine(['a', '', '$HOME', 'x*y', '~'])).toBe("a '' '$HOME' 'x*y' '~'");
+});
+
+test.each([
+  [{ tenant: 'TX', store: 'DFW', month: '2001-03' }, 'TX › DFW › 2001-03'],
+  [{ tenant: 'TX', from: '2001-03-01', to: '2001-03-31' }, 'TX › 2001-03-01 – 2001-03-31'],
+  [{ tenant: 'TX', from: '2001-03-01', to: '2001-03-01' }, 'TX › 2001-03-01'],
+])('names the slice %j', (slice, text) => {
+  expect(sliceText(slice)).toBe(text);
 });
