@@ -4,6 +4,7 @@ import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes } from '../api/values.ts';
 import { Copied } from '../ui/copy-button.tsx';
+import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useForm } from '../ui/use-form.ts';
@@ -56,7 +57,7 @@ export function toNewToken(values: Values, nowMillis: number): NewToken {
     ...(values.preset === ownScopes ? { scopes: [...values.scopes] } : { preset: values.preset }),
     ...(tenants.length > 0 && { tenants }),
     ...(Number.isFinite(days) && {
-      expires_at: new Date(nowMillis + days * 86_400_000).toISOString().replace('Z', '000Z'),
+      expires_at: new Date(nowMillis + days * dayMillis).toISOString().replace('Z', '000Z'),
     }),
   };
 }

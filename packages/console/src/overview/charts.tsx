@@ -1,6 +1,7 @@
 import { Fragment, type ReactNode, useMemo } from 'react';
 import type { Endpoint, Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import type { Bar, Series } from '../ui/chart/bar-picture.tsx';
+import { dayAfter, dayMillis } from '../ui/days.ts';
 import { backlogText, EndpointHealth, HoursChart, OkShare, Target } from '../ui/endpoint.tsx';
 import { formatCount, formatInstant, visibleText, type Zone } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
@@ -161,8 +162,7 @@ function chartsOf(of: {
 
 /** The day by UTC of an hour that is named in a zone, as both days of a filter. */
 function dayOf(hour: string, zone: Zone) {
-  const at = new Date(`${hour.replace(' ', 'T')}${zone === 'utc' ? 'Z' : ''}`);
-  const day = at.toISOString().slice(0, 10);
+  const day = dayAfter(`${hour.replace(' ', 'T')}${zone === 'utc' ? 'Z' : ''}`, 0);
   return { from: day, to: day };
 }
 
@@ -224,13 +224,10 @@ function tenantsLine(tenants: RecordsOverview['by_tenant']['tenants']): ReactNod
   ));
 }
 
-const [dayMillis, hourMillis] = [86_400_000, 3_600_000];
+const hourMillis = 3_600_000;
 
 function barsOfDays(from: string, parts: readonly (readonly number[])[]): Bar[] {
-  return parts.map((each, at) => ({
-    name: new Date(Date.parse(from) + at * dayMillis).toISOString().slice(0, 10),
-    parts: each,
-  }));
+  return parts.map((each, at) => ({ name: dayAfter(from, at), parts: each }));
 }
 
 /** The bars of hours, named by the time at which each begins. */

@@ -1,13 +1,12 @@
 import { type ReactNode, useMemo } from 'react';
 import type { RecordsOverview } from '../api/types.ts';
 import { rampOf, shadeOf, shortCount } from '../ui/chart/scale.ts';
+import { dayAfter } from '../ui/days.ts';
 import { visibleText } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { countOf } from '../ui/words.ts';
 import classes from './overview.module.css';
 import { storedHref } from './words.ts';
-
-const dayMillis = 86_400_000;
 
 /** What came in of which tenant on which day, in five shades: a tenant that fell silent is a row that ends. */
 export function HeatMap({
@@ -16,13 +15,7 @@ export function HeatMap({
   of: RecordsOverview['by_tenant'];
 }): ReactNode {
   const length = tenants[0]?.days.length ?? 0;
-  const days = useMemo(
-    () =>
-      Array.from({ length }, (_, at) =>
-        new Date(Date.parse(from) + at * dayMillis).toISOString().slice(0, 10),
-      ),
-    [from, length],
-  );
+  const days = useMemo(() => Array.from({ length }, (_, at) => dayAfter(from, at)), [from, length]);
   const ramp = rampOf(tenants.reduce((most, row) => Math.max(most, ...row.days), 0));
   if (tenants.length === 0) return <p className="muted">Nothing was stored in 4 weeks.</p>;
   return (

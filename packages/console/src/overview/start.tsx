@@ -1,12 +1,13 @@
 import type { ReactNode } from 'react';
 import type { AccessToken, Endpoint, Page, RecordsOverview } from '../api/types.ts';
 import { Copied } from '../ui/copy-button.tsx';
+import { dayMillis } from '../ui/days.ts';
 import { OkIcon } from '../ui/icons.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import classes from './overview.module.css';
 
-const youngMillis = 3 * 86_400_000;
+const youngMillis = 3 * dayMillis;
 
 /** Whether nothing was stored before the last three days. */
 export function isYoung({ counted_from: from }: RecordsOverview): boolean {

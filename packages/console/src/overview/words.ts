@@ -1,9 +1,8 @@
 import type { RecordsOverview, Trouble, WorkRow } from '../api/types.ts';
+import { dayAfter } from '../ui/days.ts';
 import { formatCount } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { jobNames, jobPlace } from '../ui/job-kinds.ts';
-
-const dayMillis = 86_400_000;
 
 /** What is wrong, and where it is mended. A process of the release before says no more than which kind it is. */
 export function describeTrouble({ kind, ...told }: Pick<Trouble, 'kind'> & Partial<Trouble>) {
@@ -41,7 +40,6 @@ const weekdays = [
 export function storedHref(day: string, tenants: readonly string[]): string {
   const [tenant, ...others] = tenants;
   if (tenant === undefined || others.length > 0) return '#/records';
-  const next = new Date(Date.parse(day) + dayMillis).toISOString().slice(0, 10);
-  const where = `recorded_at >= "${day}T00:00:00Z" and recorded_at < "${next}T00:00:00Z"`;
+  const where = `recorded_at >= "${day}T00:00:00Z" and recorded_at < "${dayAfter(day, 1)}T00:00:00Z"`;
   return `#/records${stringifySearch({ tenant, where })}`;
 }

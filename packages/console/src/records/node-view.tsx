@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
-import type { DayRange } from '../ui/days.ts';
+import { type DayRange, dayOf } from '../ui/days.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
@@ -204,7 +204,7 @@ export function NodeChart(props: NodeChartProps): ReactNode {
     () =>
       month === undefined
         ? (months.data ?? []).map(({ name, count }) => ({ name, parts: [count] }))
-        : (days ?? []).map((count, index) => ({ name: dayOf(month, index), parts: [count] })),
+        : (days ?? []).map((count, index) => ({ name: dayOf(month, index + 1), parts: [count] })),
     [month, days, months.data],
   );
   if (facts.data === null) return null;
@@ -233,8 +233,4 @@ export function NodeChart(props: NodeChartProps): ReactNode {
       {bars.length > 0 && <UtcDays />}
     </div>
   );
-}
-
-function dayOf(month: string, index: number): string {
-  return `${month}-${String(index + 1).padStart(2, '0')}`;
 }

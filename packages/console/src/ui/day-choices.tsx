@@ -1,8 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import classes from './day-choices.module.css';
 import { quarterOf, rangeText, readRange, within } from './day-range.ts';
-import type { Days } from './days.ts';
-import { type DayRange, earliestDay, latestDay, monthEnds } from './days.ts';
+import { type DayRange, type Days, earliestDay, latestDay, monthAfter, monthEnds } from './days.ts';
 import gridClasses from './month-grid.module.css';
 import { cellOf, MonthGrid } from './month-grid.tsx';
 
@@ -142,11 +141,6 @@ function MonthChoice({
       </p>
     </div>
   );
-}
-
-function monthAfter(month: string, count: number): string {
-  const at = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + count, 1));
-  return at.toISOString().slice(0, 7);
 }
 
 const mostQuarters = 8;

@@ -1,4 +1,4 @@
-import { type DayRange, dayPattern, earliestDay, latestDay, monthEnds } from './days.ts';
+import { type DayRange, dayAfter, dayPattern, earliestDay, latestDay, monthEnds } from './days.ts';
 
 /** Ranges that have a name. */
 export const rangeNames = ['today', 'yesterday', '24h', '7d', '30d', 'month', 'quarter'];
@@ -22,7 +22,7 @@ export function readRange(text: string, today: Date): DayRange | null {
   const ends = /^(\S{10})?\s*\.\.\s*(\S{10})?$/.exec(words);
   const [, from = earliestDay, to = latestDay] = ends ?? ['', words, words];
   if (isDay(from) && isDay(to)) return from <= to && words !== '..' ? { from, to } : null;
-  const ago = (days: number) => dayOf(new Date(today.getTime() - days * 86_400_000));
+  const ago = (days: number) => dayAfter(today.getTime(), -days);
   if (words === 'yesterday') return { from: ago(1), to: ago(1) };
   if (words === '24h') return { from: ago(1), to: ago(0) };
   const [, days] = /^(\d{1,3})d$/.exec(words === 'today' ? '1d' : words) ?? [];
@@ -68,8 +68,4 @@ export function within(range: DayRange | null, { from, to }: DayRange): DayRange
     from: range.from < from ? from : range.from,
     to: range.to > to ? to : range.to,
   };
-}
-
-function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
 }

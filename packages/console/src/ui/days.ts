@@ -27,5 +27,36 @@ export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
 
+/** A day of a month `YYYY-MM`. */
+export function dayOf(month: string, date: number): string {
+  return `${month}-${String(date).padStart(2, '0')}`;
+}
+
+export const dayMillis = 86_400_000;
+
+/** The day by UTC so many days after a day or a moment. */
+export function dayAfter(at: string | number, days: number): string {
+  return new Date(new Date(at).getTime() + days * dayMillis).toISOString().slice(0, 10);
+}
+
+/** The month so many months after this one; both are `YYYY-MM`. */
+export function monthAfter(month: string, count: number): string {
+  const at = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + count));
+  return at.toISOString().slice(0, 7);
+}
+
+/** A chart of more months says nothing. */
+const mostMonths = 1200;
+
+/** The months from the first to the last, both included. */
+export function monthsBetween(first: string, last: string): string[] {
+  const months: string[] = [];
+  for (let month = first; month <= last && months.length < mostMonths; ) {
+    months.push(month);
+    month = monthAfter(month, 1);
+  }
+  return months;
+}
+
 /** The first and the last day, both included; without both it is all days. */
 export type Days = { readonly from?: string | undefined; readonly to?: string | undefined };

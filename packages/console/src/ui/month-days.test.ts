@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { monthsBetween } from './days.ts';
 import { dayAfterKey, daysOfMonth, weekdayOf, weeksOf } from './month-days.ts';
 
 describe('dayAfterKey', () => {
-  const months = Array.from({ length: 15 }, (_, at) =>
-    new Date(Date.UTC(2000, at, 1)).toISOString().slice(0, 7),
-  );
-  const span = { months, from: '2000-01-01', to: '2001-03-31' };
+  const span = {
+    months: monthsBetween('2000-01', '2001-03'),
+    from: '2000-01-01',
+    to: '2001-03-31',
+  };
   const after = (key: string, day: string) => dayAfterKey(key, day, span);
 
   it('goes by day, week and month, and stays inside', () => {
@@ -41,4 +43,8 @@ describe('daysOfMonth', () => {
     expect(daysOfMonth('2000-02').at(-1)).toBe('2000-02-29');
     expect(daysOfMonth('1900-02').at(-1)).toBe('1900-02-28');
   });
+});
+
+it('months go on into the next year', () => {
+  expect(monthsBetween('2001-11', '2002-02')).toEqual(['2001-11', '2001-12', '2002-01', '2002-02']);
 });

@@ -1,4 +1,4 @@
-import { daysIn } from './days.ts';
+import { dayAfter, dayOf, daysIn } from './days.ts';
 
 /** Months from the first to the last, with their first and last day. */
 export type MonthSpan = {
@@ -39,22 +39,14 @@ export function dayAfterKey(key: string, day: string, span: MonthSpan): string |
     return dayOf(kept, Math.min(date, daysIn(kept)));
   };
   const targets: Readonly<Record<string, () => string>> = {
-    ArrowLeft: () => to(stepDay(day, -1)),
-    ArrowRight: () => to(stepDay(day, 1)),
-    ArrowUp: () => to(stepDay(day, -7)),
-    ArrowDown: () => to(stepDay(day, 7)),
+    ArrowLeft: () => to(dayAfter(day, -1)),
+    ArrowRight: () => to(dayAfter(day, 1)),
+    ArrowUp: () => to(dayAfter(day, -7)),
+    ArrowDown: () => to(dayAfter(day, 7)),
     PageUp: () => inMonth(-1),
     PageDown: () => inMonth(1),
     Home: () => dayOf(month, 1),
     End: () => dayOf(month, daysIn(month)),
   };
   return targets[key]?.();
-}
-
-function stepDay(day: string, days: number): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
-}
-
-function dayOf(month: string, date: number): string {
-  return `${month}-${String(date).padStart(2, '0')}`;
 }

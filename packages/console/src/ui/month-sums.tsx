@@ -4,7 +4,7 @@ import { api } from '../api/client.ts';
 import type { MonthSum } from '../api/types.ts';
 import { BarChart } from './chart/bar-chart.tsx';
 import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
-import { nextMonth } from './chart/scale.ts';
+import { monthsBetween } from './days.ts';
 import { formatBytes } from './format.ts';
 import { FailurePanel, useFailure } from './freshness.tsx';
 import { ViewSwitch } from './list-page.tsx';
@@ -60,19 +60,14 @@ export function MonthSums({ height }: { height: number }): ReactNode {
   );
 }
 
-/** A chart of more months says nothing. */
-const mostMonths = 1200;
-
 /** A bar for each month from the first to the last, also for those without records. */
 export function barsOf(sums: readonly MonthSum[], isBytes: boolean): Bar[] {
   const byMonth = new Map(sums.map((sum) => [sum.month, sum]));
-  const last = sums.at(-1)?.month ?? '';
-  const bars: Bar[] = [];
-  for (let month = sums[0]?.month; month !== undefined && month <= last; month = nextMonth(month)) {
+  const [first, last] = [sums[0], sums.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return monthsBetween(first.month, last.month).map((month) => {
     const sum = byMonth.get(month);
     const parts = isBytes ? [sum?.cold_bytes, sum?.hot_bytes] : [sum?.cold_count, sum?.hot_count];
-    bars.push({ name: month, parts: parts.map((part) => part ?? 0) });
-    if (bars.length === mostMonths) break;
-  }
-  return bars;
+    return { name: month, parts: parts.map((part) => part ?? 0) };
+  });
 }

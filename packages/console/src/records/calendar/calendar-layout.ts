@@ -3,8 +3,7 @@ import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
 import type { Bar } from '../../ui/chart/bar-picture.tsx';
-import { nextMonth } from '../../ui/chart/scale.ts';
-import { daysIn } from '../../ui/days.ts';
+import { daysIn, monthsBetween } from '../../ui/days.ts';
 import { daysOfMonth, type MonthSpan } from '../../ui/month-days.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { useMonths } from '../facts/use-facts.ts';
@@ -42,9 +41,12 @@ export function spanOf(
   const [firstMonth, lastMonth] = [first.slice(0, 7), last.slice(0, 7)];
   const start = `${begin}-01` < firstMonth ? firstMonth : `${begin}-01`;
   const end = `${year}-12` > lastMonth ? lastMonth : `${year}-12`;
-  const months: string[] = [];
-  for (let month = start; month <= end; month = nextMonth(month)) months.push(month);
-  return { months, from: `${start}-01`, to: `${end}-${daysIn(end)}`, years };
+  return {
+    months: monthsBetween(start, end),
+    from: `${start}-01`,
+    to: `${end}-${daysIn(end)}`,
+    years,
+  };
 }
 
 /** All years from the first record to the last. */

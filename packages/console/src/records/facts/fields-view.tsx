@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { Field, RecordFields } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
+import { monthAfter } from '../../ui/days.ts';
 import { ChoiceFilter } from '../../ui/filters.tsx';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
@@ -110,12 +111,6 @@ function choicesOf(props: FieldsViewProps): { value: string; label: string }[] {
       .filter((name) => name.length === 7)
       .map((name) => ({ value: name, label: `against ${name}` })),
   ];
-}
-
-function monthAfter(month: string, months: number): string {
-  const at = new Date(`${month}-01T00:00:00Z`);
-  at.setUTCMonth(at.getUTCMonth() + months);
-  return at.toISOString().slice(0, 7);
 }
 
 const column = columnsOf<Field>();

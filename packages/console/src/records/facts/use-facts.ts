@@ -1,7 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, Page } from '../../api/types.ts';
-import { nextMonth } from '../../ui/chart/scale.ts';
+import { monthsBetween } from '../../ui/days.ts';
 import { calmPollMillis, neverStale, useRead } from '../../ui/poll.tsx';
 import { levelOf, type NodePath, nodeKey } from '../search.ts';
 
@@ -58,12 +58,7 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
     if (month !== null) counts.set(month, (counts.get(month) ?? 0) + count);
   }
   const months = [...counts.keys()].sort();
-  const last = months.at(-1);
-  const series: MonthCount[] = [];
-  // The loop is bounded: the earliest month is 1970-01. A chart of a thousand bars says nothing anyway.
-  for (let month = months[0]; month !== undefined && last !== undefined; month = nextMonth(month)) {
-    if (month > last || series.length >= 1200) break;
-    series.push({ name: month, count: counts.get(month) ?? 0 });
-  }
-  return series;
+  const [first, last] = [months[0], months.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return monthsBetween(first, last).map((name) => ({ name, count: counts.get(name) ?? 0 }));
 }

@@ -5,6 +5,7 @@ import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, PolicyChange, RetentionPolicy } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { dayAfter, dayMillis } from '../../ui/days.ts';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -249,9 +250,7 @@ export function isGraver(before: Kept, values: PolicyValues): boolean {
 
 /** The first day that is kept when whole days older than `deleteDays` are deleted. */
 export function firstDayKept(deleteDays: number, now: number): string {
-  const today = Math.floor(now / 86_400_000);
-  const day = Math.max(0, today - deleteDays);
-  return new Date(day * 86_400_000).toISOString().slice(0, 10);
+  return dayAfter(0, Math.max(0, Math.floor(now / dayMillis) - deleteDays));
 }
 
 /** Number of records of a month on days before `firstKept`. `days` has the counts from the 1st on. */

@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  nextMonth,
-  niceTicks,
-  rampOf,
-  shadeOf,
-  shortCount,
-  thinLabels,
-  timeLabels,
-} from './scale.ts';
+import { niceTicks, rampOf, shadeOf, shortCount, thinLabels, timeLabels } from './scale.ts';
 
 describe('niceTicks', () => {
   it('begins at zero, and has round steps up to the most', () => {
@@ -98,12 +90,6 @@ describe('labels of an axis', () => {
       { index: 6, text: '2002' },
       { index: 18, text: '2003' },
     ]);
-  });
-});
-
-describe('nextMonth', () => {
-  it('goes on into the next year', () => {
-    expect([nextMonth('2001-09'), nextMonth('2001-12')]).toEqual(['2001-10', '2002-01']);
   });
 });
 

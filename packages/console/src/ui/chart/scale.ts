@@ -116,10 +116,3 @@ function hourLabels(names: readonly string[]): AxisLabel[] {
     return [{ index, text: hour === 0 ? name.slice(5, 10) : name.slice(11) }];
   });
 }
-
-/** The month after this one; both are `YYYY-MM`. */
-export function nextMonth(month: string): string {
-  const year = Number(month.slice(0, 4));
-  const next = Number(month.slice(5)) + 1;
-  return next > 12 ? `${year + 1}-01` : `${month.slice(0, 4)}-${String(next).padStart(2, '0')}`;
-}

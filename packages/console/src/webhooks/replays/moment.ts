@@ -1,4 +1,6 @@
-const spans: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+import { dayMillis } from '../../ui/days.ts';
+
+const spans: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMillis };
 
 /**
  * Reads a moment as people write it: a span ago such as 24h, a day, or a time, all in UTC. `edge` says which end of a day is
