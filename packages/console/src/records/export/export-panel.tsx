@@ -37,7 +37,7 @@ import {
 import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } from './choices.tsx';
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
-import { canPickFile, type ExportState, useExport } from './export-run.ts';
+import { canPickFile, type ExportState, hasEnded, isUnderWay, useExport } from './export-run.ts';
 import { faultAt, LinesChoice } from './lines-choice.tsx';
 import { TypedColumns } from './typed-columns.tsx';
 
@@ -75,7 +75,7 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { isOpen, onKept, onClose } = props;
   const run = useExport();
   const { state, reset } = run;
-  const isRunning = state.step === 'running' || state.step === 'starting';
+  const isRunning = isUnderWay(state);
   const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
   const held = useHeld(props, isRunning || !isOpen || props.slice === null);
   const { slice, kind, where, versionId } = held;
@@ -129,8 +129,8 @@ function Order(props: OrderProps): ReactNode {
   const { state } = run;
   const job = useJob(props.onClose);
   useWhenChanged(JSON.stringify([slice, kind, where, choices.versionId]), job.reset);
-  const isRunning = state.step === 'running' || state.step === 'starting';
-  const isDone = state.step === 'done' || state.step === 'downloading';
+  const isRunning = isUnderWay(state);
+  const isDone = hasEnded(state);
   const { versions, isLacking, lost, isAwaited } = useUsableVersions(slice, choices.versionId);
   const { choice, byDefault, ...faults } = choiceOf({ slice, kind, where, choices, versions });
   const estimate = useEstimate(choice, !isAwaited && !isUncounted(choice));
@@ -275,7 +275,7 @@ function SmallExport(props: {
   onClose: () => void;
 }): ReactNode {
   const { state } = props;
-  const isRunning = state.step === 'running' || state.step === 'starting';
+  const isRunning = isUnderWay(state);
   return (
     <aside className={`row gap-12 ${classes.small}`} aria-label="Export">
       {isRunning && <ExportProgressBar state={state} />}
@@ -300,8 +300,8 @@ type FootProps = {
 
 function Foot(props: FootProps): ReactNode {
   const { state, canStart, onStart, onCancel, onReset, onClose } = props;
-  const isRunning = state.step === 'running' || state.step === 'starting';
-  const isDone = state.step === 'done' || state.step === 'downloading';
+  const isRunning = isUnderWay(state);
+  const isDone = hasEnded(state);
   return (
     <>
       <ExportProgressBar state={state} />

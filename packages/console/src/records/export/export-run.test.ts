@@ -1,18 +1,23 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { createCounter, createRowCounter } from './export-run.ts';
+import { describe, expect, it, test } from 'vitest';
+import { createCounter } from './export-run.ts';
 
-function count(csv: string, hasHeader = true, cut = csv.length): number | null {
-  const counter = createRowCounter({ hasHeader });
-  const bytes = new TextEncoder().encode(csv);
+const plain = { format: 'csv', compression: 'none', hasHeader: true } as const;
+
+function countOf(text: string, change: object = {}, cut = text.length) {
+  const counter = createCounter({ ...plain, ...change });
+  const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length; at += Math.max(1, cut)) {
     counter.add(bytes.subarray(at, at + Math.max(1, cut)));
   }
-  return counter.end();
+  return { rows: counter.end(), bytes: counter.bytes() };
 }
 
-describe('createRowCounter', () => {
-  it('counts records, not lines, and not the header', () => {
+const count = (csv: string, hasHeader = true, cut = csv.length) =>
+  countOf(csv, { hasHeader }, cut).rows;
+
+describe('the rows of a CSV', () => {
+  it('are counted as records, not lines, and not the header', () => {
     expect(count('a,b\n"x\ny","""\n"""\n"z",1\n')).toBe(2);
     expect(count('"x\ny"\n', false)).toBe(1);
   });
@@ -44,22 +49,14 @@ describe('createRowCounter', () => {
   });
 });
 
-describe('createCounter', () => {
-  const countOf = (file: Parameters<typeof createCounter>[0], text: string) => {
-    const counter = createCounter(file);
-    counter.add(new TextEncoder().encode(text));
-    return { rows: counter.end(), bytes: counter.bytes() };
-  };
-  const plain = { compression: 'none', hasHeader: true } as const;
-
-  it('counts the lines of NDJSON, whatever quotes are in them, without a header', () => {
-    const text = '{"a":"5\\" disk"}\n{"a":"\\""}\n';
-    expect(countOf({ ...plain, format: 'ndjson' }, text)).toEqual({ rows: 2, bytes: text.length });
-  });
-
-  it('does not pretend to see rows where it sees bytes only', () => {
-    expect(countOf({ ...plain, format: 'parquet' }, 'a\nb\n')).toEqual({ rows: null, bytes: 4 });
-    const zipped = { ...plain, format: 'csv', compression: 'gzip' } as const;
-    expect(countOf(zipped, 'a\nb\n')).toEqual({ rows: null, bytes: 4 });
-  });
+test('the lines of NDJSON are counted, whatever quotes are in them, without a header', () => {
+  const text = '{"a":"5\\" disk"}\n{"a":"\\""}\n';
+  expect(countOf(text, { format: 'ndjson' })).toEqual({ rows: 2, bytes: text.length });
 });
+
+test.each([{ format: 'parquet' }, { compression: 'gzip' }])(
+  'of %o only bytes are seen',
+  (change) => {
+    expect(countOf('a\nb\n', change)).toEqual({ rows: null, bytes: 4 });
+  },
+);

@@ -23,14 +23,21 @@ export type ExportState =
   | { step: 'cancelled' }
   | { step: 'failed'; error: Error };
 
+/** Whether an export is on its way. */
+export function isUnderWay({ step }: ExportState): boolean {
+  return step === 'running' || step === 'starting';
+}
+
+/** Whether an export has come to its good end, as far as this page sees it. */
+export function hasEnded({ step }: ExportState): boolean {
+  return step === 'done' || step === 'downloading';
+}
+
+/** What its bytes are. */
+type FileKind = { format: ExportFormat; compression: Compression; hasHeader: boolean };
+
 /** What to export, and under which name. */
-type ExportOrder = {
-  format: ExportFormat;
-  compression: Compression;
-  hasHeader: boolean;
-  body: ExportRequest;
-  fileName: string;
-};
+type ExportOrder = FileKind & { body: ExportRequest; fileName: string };
 
 /** Runs exports, one at a time. A running export ends when its page does. */
 export function useExport(): {
@@ -74,16 +81,9 @@ async function toFile(order: ExportOrder, signal: AbortSignal, setState: SetStat
   if (file === null) return;
   setState({ step: 'starting' });
   const since = performance.now();
-  const result = await runExport({
-    format: order.format,
-    compression: order.compression,
-    hasHeader: order.hasHeader,
-    body: order.body,
-    target: await file.open(),
-    signal,
-    now: () => performance.now(),
-    onProgress: (progress) => setState({ step: 'running', file: file.name, since, ...progress }),
-  });
+  const result = await runExport(order, await file.open(), signal, (progress) =>
+    setState({ step: 'running', file: file.name, since, ...progress }),
+  );
   setState({ step: 'done', file: file.name, result, millis: performance.now() - since });
 }
 
@@ -200,35 +200,28 @@ type ExportResult = ExportProgress & {
   expectedRows: number;
 };
 
-type ExportRun = {
-  format: ExportFormat;
-  compression: Compression;
-  hasHeader: boolean;
-  body: unknown;
-  target: ExportTarget;
-  signal: AbortSignal;
-  /** Called at most every 100 ms, and once before the first byte, when the number of rows is known. */
-  onProgress: (progress: ExportProgress & { expectedRows: number }) => void;
-  now: () => number;
-};
-
 /** After this long without bytes the export has failed. The service resets slow readers after 60 s, too. */
 const stallMillis = 60_000;
 const reportMillis = 100;
 
 /**
  * Streams an export from the service into a file, holding only one chunk in memory. Resolves only if as many records
- * were written as the service announced, where they can be counted; otherwise it discards the file and throws.
+ * were written as the service announced, where they can be counted; otherwise it discards the file and throws. It tells
+ * how far it is at most every 100 ms, and once before the first byte, when the number of rows is known.
  */
-async function runExport(run: ExportRun): Promise<ExportResult> {
-  const { target, signal, onProgress } = run;
+async function runExport(
+  order: ExportOrder,
+  target: ExportTarget,
+  signal: AbortSignal,
+  onProgress: (progress: ExportResult) => void,
+): Promise<ExportResult> {
   const stall = new AbortController();
   let timer = setTimeout(() => stall.abort(), stallMillis);
   try {
-    const response = await request(run, AbortSignal.any([signal, stall.signal]));
+    const response = await request(order, AbortSignal.any([signal, stall.signal]));
     const expectedRows = Number(response.headers.get('x-record-count') ?? Number.NaN);
-    const counter = createCounter(run);
-    let reportedAt = run.now();
+    const counter = createCounter(order);
+    let reportedAt = performance.now();
     onProgress({ rows: counter.rows(), bytes: 0, expectedRows });
     const reader = response.body?.getReader();
     for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
@@ -238,8 +231,8 @@ async function runExport(run: ExportRun): Promise<ExportResult> {
       // If everything has arrived already, there is no request left that the abort could end.
       signal.throwIfAborted();
       timer = setTimeout(() => stall.abort(), stallMillis);
-      if (run.now() - reportedAt < reportMillis) continue;
-      reportedAt = run.now();
+      if (performance.now() - reportedAt < reportMillis) continue;
+      reportedAt = performance.now();
       onProgress({ rows: counter.rows(), bytes: counter.bytes(), expectedRows });
     }
     const rows = counter.end();
@@ -265,13 +258,13 @@ async function runExport(run: ExportRun): Promise<ExportResult> {
 }
 
 /** Asks for the export. Throws an ApiError when the service refuses it. */
-async function request(run: ExportRun, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`/api/v1/exports/${run.format}`, {
+async function request(order: ExportOrder, signal: AbortSignal): Promise<Response> {
+  const response = await fetch(`/api/v1/exports/${order.format}`, {
     method: 'POST',
     credentials: 'same-origin',
     cache: 'no-store',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(run.body),
+    body: JSON.stringify(order.body),
     signal,
   });
   if (response.ok) return response;
@@ -290,77 +283,45 @@ function rowsDiffer(rows: number, expectedRows: number): ApiError {
 const quote = 0x22;
 const lineFeed = 0x0a;
 
-/** Counts the records of a file while it streams by. */
-type RowCounter = {
+/** Counts the bytes of a file while it streams by, and its records where they can be counted. */
+type Counter = {
   add(chunk: Uint8Array): void;
   /** Records so far; one counts once its line break has come. Null when they cannot be counted. */
   rows(): number | null;
-  /**
-   * Records in all, to be asked after the last chunk: it includes a last record without a line break. Null when they
-   * cannot be counted.
-   */
+  /** Records in all, to be asked after the last chunk: it includes a last record without a line break. */
   end(): number | null;
   bytes(): number;
 };
 
-/** Makes a counter for the rows of a file. It counts only in plain text, not in compressed files or Parquet. */
-export function createCounter(file: {
-  format: ExportFormat;
-  compression: Compression;
-  hasHeader: boolean;
-}): RowCounter {
-  if (file.format === 'parquet' || file.compression !== 'none') return createByteCounter();
-  const isCsv = file.format === 'csv';
-  return createRowCounter({ hasHeader: isCsv && file.hasHeader, hasQuotes: isCsv });
-}
-
 /**
- * Counts line breaks. With `hasQuotes`, a line break inside quotes belongs to a cell. NDJSON has no line breaks inside
- * its lines.
+ * Makes a counter for a file. It counts the line breaks of plain text: those inside the quotes of a CSV belong to a cell,
+ * and NDJSON has none inside its lines. In compressed files and Parquet it sees no records.
  */
-export function createRowCounter(options: {
-  hasHeader: boolean;
-  hasQuotes?: boolean;
-}): RowCounter & {
-  rows(): number;
-  end(): number;
-} {
-  const { hasHeader, hasQuotes = true } = options;
-  let records = 0;
+export function createCounter({ format, compression, hasHeader }: FileKind): Counter {
+  const isCounted = format !== 'parquet' && compression === 'none';
+  const isCsv = format === 'csv';
+  let records = isCsv && hasHeader ? -1 : 0;
   let sizeBytes = 0;
   let isQuoted = false;
   let isAtStart = true;
-  const rows = () => Math.max(0, records - (hasHeader ? 1 : 0));
+  const rows = () => (isCounted ? Math.max(0, records) : null);
   return {
     add(chunk) {
+      sizeBytes += chunk.length;
+      if (!isCounted || chunk.length === 0) return;
       // A doubled quote inside a cell toggles twice, which leaves the state as it was.
       for (let index = 0; index < chunk.length; index += 1) {
         const byte = chunk[index];
-        if (byte === quote && hasQuotes) isQuoted = !isQuoted;
+        if (byte === quote && isCsv) isQuoted = !isQuoted;
         else if (byte === lineFeed && !isQuoted) records += 1;
       }
-      if (chunk.length > 0) isAtStart = !isQuoted && chunk[chunk.length - 1] === lineFeed;
-      sizeBytes += chunk.length;
+      isAtStart = !isQuoted && chunk[chunk.length - 1] === lineFeed;
     },
     rows,
     end() {
       if (!isAtStart) records += 1;
-      isAtStart = true;
       return rows();
     },
-    bytes: () => sizeBytes,
-  };
-}
-
-/** A counter for files in which rows cannot be counted: it counts only bytes. */
-function createByteCounter(): RowCounter {
-  let sizeBytes = 0;
-  return {
-    add(chunk) {
-      sizeBytes += chunk.length;
-    },
-    rows: () => null,
-    end: () => null,
     bytes: () => sizeBytes,
   };
 }
