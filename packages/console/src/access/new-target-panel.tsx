@@ -43,7 +43,7 @@ type Values = {
 };
 
 /** The body for a new target. */
-export function toNewTarget({ kind, address, severity, isAll, kinds }: Values): NewTarget {
+function toNewTarget({ kind, address, severity, isAll, kinds }: Values): NewTarget {
   return {
     kind,
     ...(kind === 'webhook' ? { url: address.trim() } : { to: address.trim() }),

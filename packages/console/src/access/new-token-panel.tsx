@@ -46,7 +46,7 @@ type Values = {
 };
 
 /** The body for a new token. */
-export function toNewToken(values: Values, nowMillis: number): NewToken {
+function toNewToken(values: Values, nowMillis: number): NewToken {
   const tenants = values.tenants
     .split(/[\n,]/)
     .map((name) => name.trim())

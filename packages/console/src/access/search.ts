@@ -2,7 +2,7 @@ import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
 export const accessViews = ['tokens', 'sessions', 'audit', 'notices'] as const;
-export type AccessView = (typeof accessViews)[number];
+type AccessView = (typeof accessViews)[number];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
 export type AccessSearch = ListSearch<typeof auditFilters> & {

@@ -39,7 +39,7 @@ export const stepUpEvent = 'svcctl:step-up';
 export type StepUpRequest = { readonly settle: (isConfirmed: boolean) => void };
 
 /** What an ApiError carries beside its message. */
-export type ApiErrorFields = {
+type ApiErrorFields = {
   /** HTTP status; 0 when there was no connection, or no answer within the time-out. */
   readonly status: number;
   /** A code of the service's catalogue, or one that is ours: `connection_lost`, `timeout`, `answer_unreadable`. */
@@ -157,7 +157,7 @@ export function reportSessionEnd(): void {
   window.dispatchEvent(new Event(sessionEndedEvent));
 }
 
-export type SendOptions = {
+type SendOptions = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
 };

@@ -1,7 +1,7 @@
 import { basePath, type Params, pathWith } from './client.ts';
 
 /** What is told of the records that are followed. */
-export type Followed = {
+type Followed = {
   /** A record, as the source text of its JSON. */
   readonly onRecord: (source: string) => void;
   /**

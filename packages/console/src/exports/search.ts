@@ -2,7 +2,7 @@ import { exportFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
 export const exportsViews = ['exports', 'schedules'] as const;
-export type ExportsView = (typeof exportsViews)[number];
+type ExportsView = (typeof exportsViews)[number];
 
 /** The view state of the page EXPORTS, as the hash has it. */
 export type ExportsSearch = ListSearch<typeof exportFilters> & {

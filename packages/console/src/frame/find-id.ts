@@ -37,7 +37,7 @@ export type Finding = {
 };
 
 /** Where a look-up is made: the tenant that is chosen on the page, if any. */
-export type LookUp = { readonly tenant: string | undefined; readonly signal: AbortSignal };
+type LookUp = { readonly tenant: string | undefined; readonly signal: AbortSignal };
 
 type Find = (id: string, by: LookUp) => Promise<readonly Finding[]>;
 

@@ -43,7 +43,7 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
 }
 
 /** One line of the overlay: keys, and what they do. */
-export type KeyLine = {
+type KeyLine = {
   /** `mod` is Ctrl or ⌘. */
   readonly keys: readonly string[];
   /**
@@ -55,10 +55,10 @@ export type KeyLine = {
 };
 
 /** Keys that are listed under one heading. */
-export type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
+type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
 
 /** All keys of the console. A test presses each line: e2e/console/keys.test.ts. */
-export const keyGroups: readonly KeyGroup[] = [
+const keyGroups: readonly KeyGroup[] = [
   {
     name: 'Anywhere',
     lines: [

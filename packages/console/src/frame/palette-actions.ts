@@ -23,7 +23,7 @@ export type Entry = {
 };
 
 /** What can be done with a node that is found by its path, such as `export TX/DFW`. */
-export type Verb = {
+type Verb = {
   readonly word: string;
   /** How the line of a node begins. */
   readonly name: string;

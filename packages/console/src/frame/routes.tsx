@@ -177,7 +177,7 @@ function PageFault({ error, reset }: ErrorComponentProps): ReactNode {
 }
 
 /** Shows its children if the token has the scope, and otherwise says which scope is needed. */
-export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
+function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
   const { hasScope } = useSession();
   return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;
 }
@@ -212,7 +212,7 @@ function tellFailure(error: Error): void {
   notify({ text: signInFailure(error) });
 }
 
-export function NotFoundPage(): ReactNode {
+function NotFoundPage(): ReactNode {
   return (
     <section className="message">
       <h2>There is no such page</h2>

@@ -256,7 +256,7 @@ export function barsOfTiers({ from, hot_count, cold_count }: RecordsOverview['da
 const mostShown = 4;
 
 /** The endpoints that fail or are gone, the worst first; each leads to its panel. */
-export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactNode {
+function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactNode {
   const { endpoints, failing, degraded, gone, disabled, held } = webhooks;
   const shown = endpoints.slice(0, mostShown);
   const more = failing + degraded + gone + disabled + held - shown.length;

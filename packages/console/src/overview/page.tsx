@@ -116,7 +116,7 @@ function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
 }
 
 /** How the service itself is: what its quick checks find, and its processes. */
-export function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
+function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
   return (
     <section className={classes.service} aria-label="SERVICE">
       <div className={`row wrap between below-8 ${classes.cardHead}`}>

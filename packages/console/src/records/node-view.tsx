@@ -195,7 +195,7 @@ type NodeChartProps = {
 };
 
 /** The number of records of a node over time: by day for a month, by month for a store or a tenant. */
-export function NodeChart(props: NodeChartProps): ReactNode {
+function NodeChart(props: NodeChartProps): ReactNode {
   const { path, facts, range, onChoose, onRange } = props;
   const months = useMonths(path, facts.data?.digest);
   const { tenant, store, month } = path;

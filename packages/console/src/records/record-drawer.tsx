@@ -14,7 +14,7 @@ import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from './search.ts';
 
-export type RecordDrawerProps = {
+type RecordDrawerProps = {
   recordKey: string;
   /** Asks to erase the event of the record; undefined for those who may not. */
   onErase: (() => void) | undefined;

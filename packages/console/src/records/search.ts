@@ -52,8 +52,8 @@ export type RecordsSearch = {
 };
 
 /** The orders of the records of all stores of a tenant by time. */
-export const timeOrders = ['newest', 'oldest'] as const;
-export type TimeOrder = (typeof timeOrders)[number];
+const timeOrders = ['newest', 'oldest'] as const;
+type TimeOrder = (typeof timeOrders)[number];
 
 /**
  * The panels of the page: a record by its identity (see `encodeRecord`), a field by its key, a dataset version by its id, the export of

@@ -10,7 +10,7 @@ import ownClasses from './retention.module.css';
 import type { RetentionSearch } from './search.ts';
 import { shownState } from './words.ts';
 
-export type BarProps = {
+type BarProps = {
   search: RetentionSearch;
   update: UpdateSearch<RetentionSearch>;
   onDefaultPolicy: () => void;

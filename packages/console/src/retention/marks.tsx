@@ -8,7 +8,7 @@ import classes from './marks.module.css';
 import { type Step, shownState, stateWords, stepsOf } from './words.ts';
 
 /** How much of something is hot and how much is cold. */
-export type Share = Pick<
+type Share = Pick<
   TenantState,
   'hot_count' | 'hot_bytes' | 'cold_count' | 'cold_bytes' | 'cold_stored_bytes'
 >;
@@ -131,7 +131,7 @@ function StepShape(props: { step: Step; x: number; isFirst: boolean }): ReactNod
 }
 
 /** The steps of a move in words, for assistive technology. */
-export function stepsText(steps: readonly Step[]): string {
+function stepsText(steps: readonly Step[]): string {
   const reached = steps.filter(({ state }) => state === 'reached').map(({ name }) => name);
   const failed = steps.find(({ state }) => state === 'failed');
   const end = failed === undefined ? '' : `; failed on the way to ${failed.name}`;

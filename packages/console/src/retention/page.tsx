@@ -218,7 +218,7 @@ function countOfMove({ kind, source, gone }: RetentionMove): number | null {
 const column = columnsOf<RetentionMove>();
 
 /** The columns of the journal of moves. */
-export const moveColumns: readonly Column<RetentionMove>[] = [
+const moveColumns: readonly Column<RetentionMove>[] = [
   column.moment('planned_at', 'PLANNED', 96, { rank: 2, card: 'note' }),
   column.text('tenant', 'TENANT', 104, { card: 'title' }),
   column.own('kind', 'KIND', 88, {

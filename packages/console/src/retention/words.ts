@@ -11,7 +11,7 @@ import { formatBytes } from '../ui/format.ts';
 /**
  * The state of one step. `passed` means that there was nothing to do for it: a deletion, for instance, copies nothing.
  */
-export type StepState = 'reached' | 'passed' | 'failed' | 'open';
+type StepState = 'reached' | 'passed' | 'failed' | 'open';
 /** One step of a move, and when it was reached; null when it was not. */
 export type Step = {
   readonly name: Transition;

@@ -9,7 +9,7 @@ import classes from './list-page.module.css';
 
 const DayChoices = lazyPiece('DayChoices', () => import('./day-choices.tsx'));
 
-export type DayFieldProps = {
+type DayFieldProps = {
   days: Days;
   /** The days that there are to choose from. */
   first?: string | undefined;

@@ -22,10 +22,10 @@ import {
 import { useZone } from './zone-switch.tsx';
 
 /** The outages of the queries of one query client. */
-export type OutageLog = { readonly outageOf: (query: Watched) => Outage | undefined };
+type OutageLog = { readonly outageOf: (query: Watched) => Outage | undefined };
 
 /** A query, whatever the type of its data. */
-export type Watched = { readonly state: QueryState };
+type Watched = { readonly state: QueryState };
 
 /**
  * Id of the line in the frame that tells how fresh the page is. It always has its room, so that nothing moves when it

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from 'react';
 
 /** Actions by key: `mod+k`, `?`, `/`, or two keys pressed one after the other: `g r`. */
-export type KeyMap = Readonly<Record<string, () => void>>;
+type KeyMap = Readonly<Record<string, () => void>>;
 
 const chordMillis = 1_000;
 

@@ -9,7 +9,7 @@ type Raw = Record<string, unknown>;
 export type ListSearch<F extends Filters> = Chosen<F> & { cursor?: string; panel?: string };
 
 /** Reads the filters of a list from a hash. What cannot be understood is dropped, so that an old link still opens. */
-export function readFilters<F extends Filters>(search: Raw, filters: F): Chosen<F> {
+function readFilters<F extends Filters>(search: Raw, filters: F): Chosen<F> {
   const read = Object.entries(filters).map(([name, { choices, isDay }]) => [
     name,
     choices === undefined

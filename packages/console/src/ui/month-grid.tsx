@@ -6,7 +6,7 @@ import classes from './month-grid.module.css';
 /** What the cell of a day is told of its state, and what it must take. */
 export type DayState = { readonly isActive: boolean; readonly isChosen: boolean };
 
-export type MonthGridProps = {
+type MonthGridProps = {
   span: MonthSpan;
   /** The chosen days; null when none are chosen. */
   range: DayRange | null;

@@ -77,7 +77,7 @@ export function delayAfter(error: Error, failures: number, random: () => number)
 }
 
 /** What the status line of a page says. */
-export type Freshness =
+type Freshness =
   | { readonly kind: 'empty' }
   | { readonly kind: 'fresh'; readonly updatedAt: number }
   | { readonly kind: 'failing'; readonly outage: Outage; readonly dataOf: number };

@@ -35,7 +35,7 @@ function oddText(count = 0): string {
 }
 
 /** `12 columns of fields, by a sample of 10,000 of 512,991 records; 3 fields left out; of 5 something fits none`. */
-export function schemaText(columns: number, seen: Omit<FoundSchema, 'columns'>): string {
+function schemaText(columns: number, seen: Omit<FoundSchema, 'columns'>): string {
   const { sampled, count, left_out: left, misfits } = seen;
   const sample = sampled === count ? '' : `a sample of ${formatCount(sampled)} of `;
   const rest = left === 0 ? '' : `; ${countOf(left, 'field')} left out`;

@@ -3,7 +3,7 @@ import { useCallback, useMemo, useRef } from 'react';
 import { type PanelPlace, panelText, parsePanel } from './panel-place.ts';
 
 /** `replace`: the change is no step for Back. `isPanelStep`: it is one that only opens a panel. */
-export type SearchOptions = { replace?: boolean; isPanelStep?: boolean };
+type SearchOptions = { replace?: boolean; isPanelStep?: boolean };
 
 declare module '@tanstack/react-router' {
   interface HistoryState {

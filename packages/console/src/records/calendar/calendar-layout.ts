@@ -13,7 +13,7 @@ import { type NodePath, nodeKey } from '../search.ts';
 const yearsShown = 3;
 
 /** A year with records, and how many; null where there are too many leaves to add up. */
-export type YearCount = { readonly year: number; readonly count: number | null };
+type YearCount = { readonly year: number; readonly count: number | null };
 
 /** The months of a calendar, in their order from top to bottom, with their first and last day. */
 export type CalendarSpan = MonthSpan & {

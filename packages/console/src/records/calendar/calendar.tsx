@@ -11,7 +11,7 @@ import { coverageText } from '../coverage.tsx';
 import classes from './calendar.module.css';
 import type { CalendarSpan } from './calendar-layout.ts';
 
-export type CalendarProps = {
+type CalendarProps = {
   span: CalendarSpan;
   rows: ReadonlyMap<string, DayRow>;
   /** The least counts of the shades. */
@@ -113,7 +113,7 @@ function DayTip({ day, row }: { day: string; row: DayRow | undefined }): ReactNo
 }
 
 /** A day in words: `2001-03-05: 1,234 records, cold, 123 of 1,234 covered, …, 418 kB`. */
-export function dayText(day: string, row: DayRow | undefined): string {
+function dayText(day: string, row: DayRow | undefined): string {
   if (row === undefined || row.count === 0) return `${day}: no records`;
   const records = `${formatCount(row.count)} ${row.count === 1 ? 'record' : 'records'}`;
   return `${day}: ${records}, ${row.tier}, ${coverageText(row)}, ${formatBytes(row.bytes)}`;

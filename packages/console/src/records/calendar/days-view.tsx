@@ -15,7 +15,7 @@ import classes from './calendar.module.css';
 import { Calendar } from './calendar.tsx';
 import { type CalendarSpan, type DaysSum, seriesOf, sumDays } from './calendar-layout.ts';
 
-export type DaysViewProps = {
+type DaysViewProps = {
   path: NodePath;
   /** Null when nothing is stored; undefined while that is not known. */
   span: CalendarSpan | null | undefined;

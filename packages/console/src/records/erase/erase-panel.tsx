@@ -26,7 +26,7 @@ import {
 } from './erase-request.ts';
 import { Effects, Proof } from './receipt.tsx';
 
-export type ErasePanelProps = {
+type ErasePanelProps = {
   /** What is chosen on the page. */
   chosen: EraseScope | null;
   /** The record whose event is to be erased instead of what is chosen. */

@@ -41,7 +41,7 @@ import { canPickFile, type ExportState, hasEnded, isUnderWay, useExport } from '
 import { faultAt, LinesChoice } from './lines-choice.tsx';
 import { TypedColumns } from './typed-columns.tsx';
 
-export type ExportPanelProps = {
+type ExportPanelProps = {
   /** Whether the panel is open. If not, a running export goes on, made small. */
   isOpen: boolean;
   /** What is chosen; null when nothing is. */

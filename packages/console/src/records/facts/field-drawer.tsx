@@ -10,7 +10,7 @@ import { Histogram } from './picture.tsx';
 import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
 import { ValueShares } from './value-shares.tsx';
 
-export type FieldDrawerProps = {
+type FieldDrawerProps = {
   /** See `fieldKey`. */
   fieldId: string;
   fields: UseQueryResult<RecordFields>;

@@ -10,7 +10,7 @@ import { CoverageBar } from '../coverage.tsx';
 import { type NodePath, namesOf, pathOf } from '../search.ts';
 import classes from './facts.module.css';
 
-export type NodeFactsProps = {
+type NodeFactsProps = {
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
   actions: ReactNode;

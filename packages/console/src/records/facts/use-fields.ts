@@ -6,7 +6,7 @@ import { useRead } from '../../ui/poll.tsx';
 import type { SliceParams } from '../search.ts';
 
 /** Which fields are read: of which records, and with which others they are compared. */
-export type FieldsAsked = {
+type FieldsAsked = {
   slice: SliceParams | null;
   dataset: DatasetName | undefined;
   where?: string | undefined;
@@ -96,7 +96,7 @@ export function typicalOf(field: DescribedField): string | null {
   return distinct > 3 ? `${named.join(', ')} of ${formatCount(distinct)}` : named.join(', ');
 }
 
-export function quantileOf({ numbers }: DescribedField, percent: number): number | null {
+function quantileOf({ numbers }: DescribedField, percent: number): number | null {
   return numbers?.quantiles.find((one) => one.percent === percent)?.value ?? null;
 }
 

@@ -3,12 +3,12 @@ import { formatShare } from '../../ui/format.ts';
 import { cutAt, shortNumber } from '../facts/use-fields.ts';
 
 /** What may be written at the caret of a `where`: in place of the characters from … to. */
-export type Proposals = {
+type Proposals = {
   readonly from: number;
   readonly to: number;
   readonly options: readonly Proposal[];
 };
-export type Proposal = { readonly text: string; readonly note: string };
+type Proposal = { readonly text: string; readonly note: string };
 
 const mostShown = 8;
 const columns = ['kind', 'source', 'model', 'confidence', 'store', 'event_id', 'occurred_at'];

@@ -9,7 +9,7 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { type FieldPath, fieldOf, findFields } from './fields.ts';
 import type { RecordLine, RecordsPage } from './records-page.ts';
 
-export type RecordsTableProps = {
+type RecordsTableProps = {
   page: UseQueryResult<RecordsPage>;
   hasStore: boolean;
   isNewestFirst: boolean;

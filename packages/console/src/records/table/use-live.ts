@@ -4,7 +4,7 @@ import { type RecordsSearch, sliceOf } from '../search.ts';
 import { type RecordLine, readLine } from './records-page.ts';
 
 /** What LIVE shows. */
-export type Live = {
+type Live = {
   /** What has come since LIVE was switched on, the newest first. */
   readonly lines: readonly RecordLine[];
   /** How many more have come and are held back, because somebody reads. */

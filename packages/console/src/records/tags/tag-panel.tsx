@@ -27,7 +27,7 @@ import { DatasetChoice } from './tags-view.tsx';
 
 const allDays = { from: earliestDay, to: latestDay };
 
-export type TagPanelProps = {
+type TagPanelProps = {
   place: TagPlace;
   /** The table's filter by what is in the records. A tag does not have it: the panel tells how many fit. */
   where: string | undefined;

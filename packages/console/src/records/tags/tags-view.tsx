@@ -16,7 +16,7 @@ import { windowText } from '../search.ts';
 import { useDeleteTag } from './tag-acts.ts';
 import classes from './tags.module.css';
 
-export type TagsViewProps = {
+type TagsViewProps = {
   tags: UseQueryResult<Page<Tag>>;
   mayTag: boolean;
   /** The chosen days in words; null means all. */

@@ -123,7 +123,7 @@ function fingerprint(row: DatasetRow): string {
 }
 
 /** Compares names by their code points, which is the order of their UTF-8 bytes, as the API has it. */
-export function compareNames(a: string, b: string): number {
+function compareNames(a: string, b: string): number {
   let at = 0;
   while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);

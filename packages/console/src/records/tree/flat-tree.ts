@@ -61,7 +61,7 @@ export type VisibleNode =
 
 const loading: Branch = { rows: [], names: null, tail: 'loading' };
 
-export type FlattenInput = {
+type FlattenInput = {
   branches: ReadonlyMap<string, Branch>;
   open: ReadonlySet<string>;
 };

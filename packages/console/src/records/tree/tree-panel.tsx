@@ -13,7 +13,7 @@ import type { Tree } from './use-tree.ts';
 
 const typingPauseMillis = 200;
 
-export type TreePanelProps = TreeListProps & {
+type TreePanelProps = TreeListProps & {
   q: string;
   onSearch: (q: string) => void;
   /** Goes back to the chosen node, where a narrow screen has only the tree; undefined while none is chosen. */

@@ -5,7 +5,7 @@ import { CoverageBar } from '../coverage.tsx';
 import type { VisibleNode } from './flat-tree.ts';
 import classes from './tree.module.css';
 
-export type TreeRowProps = {
+type TreeRowProps = {
   node: VisibleNode;
   /** Distance from the top of the list, in pixels. */
   top: number;
@@ -168,6 +168,6 @@ function Bones(): ReactNode {
 }
 
 /** The id of a row in the document, by the key of its node. */
-export function nodeId(key: string): string {
+function nodeId(key: string): string {
   return `node-${encodeURIComponent(key)}`;
 }

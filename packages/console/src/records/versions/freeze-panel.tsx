@@ -12,7 +12,7 @@ import { DatasetChoice } from '../tags/tags-view.tsx';
 import { versionsKey, versionsPath } from './use-versions.ts';
 import classes from './versions.module.css';
 
-export type FreezePanelProps = {
+type FreezePanelProps = {
   tenant: string;
   onFrozen: (version: DatasetVersion) => void;
   onClose: () => void;

@@ -21,7 +21,7 @@ import { useVersion, versionPath, versionsKey } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
-export type VersionDrawerProps = {
+type VersionDrawerProps = {
   id: string;
   mayDelete: boolean;
   onExport: () => void;

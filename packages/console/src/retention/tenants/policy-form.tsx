@@ -217,7 +217,7 @@ function useEffectOfDeletion(
 }
 
 /** The fields of the form as typed; '' where a field is empty. */
-export type PolicyValues = {
+type PolicyValues = {
   readonly hotDays: number | '';
   readonly deleteDays: number | '';
   readonly hold: boolean;

@@ -19,7 +19,7 @@ import { PolicyForm } from './policy-form.tsx';
 import classes from './tenant.module.css';
 import { deleteText } from './tenants-table.tsx';
 
-export type TenantDrawerProps = {
+type TenantDrawerProps = {
   /** The tenant, or `*` for the default policy. */
   tenant: string;
   state: UseQueryResult<TenantState | null>;

@@ -61,7 +61,7 @@ const units: readonly (readonly [number, string])[] = [
 ];
 
 /** A label below an axis, at the middle of a bar. */
-export type AxisLabel = { readonly index: number; readonly text: string };
+type AxisLabel = { readonly index: number; readonly text: string };
 
 const steps = [1, 2, 3, 5, 6, 7, 10, 12, 14, 24, 60, 120, 240, 360];
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import classes from './chart.module.css';
 
-export type SparklineProps = {
+type SparklineProps = {
   /** The same in words: it stands for the picture. */
   label: string;
   /** One number for each time, what went well and what did not. */

@@ -103,7 +103,7 @@ export function useBrush({ count, chosen, barAt, barWidth, onChoose }: BrushOpti
 }
 
 /** The end of what is chosen that stays when the bar at `index` becomes the other end. */
-export function anchorOf(chosen: Stretch | null, anchor: number, index: number): number {
+function anchorOf(chosen: Stretch | null, anchor: number, index: number): number {
   if (chosen === null) return anchor;
   if (anchor === chosen.from || anchor === chosen.to) {
     // The end that is looked at moves, unless it is the only bar.

@@ -33,7 +33,7 @@ const features = tableFeatures({
 type Features = typeof features;
 
 /** The columns of a list as the library knows them. They know their places and widths, not what is in them. */
-export type ModelColumn = TableColumn<Features, object>;
+type ModelColumn = TableColumn<Features, object>;
 
 /** The columns of a list in the order, the widths and the choice that this browser remembers. */
 export type ColumnModel = {
@@ -59,7 +59,7 @@ const paddingPx = 8;
 const selectPx = 36;
 const menuPx = 40;
 /** No column can be made narrower. */
-export const leastPx = 56;
+const leastPx = 56;
 
 const noRows: object[] = [];
 

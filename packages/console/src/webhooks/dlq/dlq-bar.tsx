@@ -16,7 +16,7 @@ import { StatusMark } from '../marks.tsx';
 import { endpointsKey } from '../query-keys.ts';
 import { type DlqSearch, shownStatuses } from '../search.ts';
 
-export type DlqBarProps = {
+type DlqBarProps = {
   search: DlqSearch;
   update: UpdateSearch<DlqSearch>;
   lists: Readonly<Record<'abandoned' | 'pending', UseQueryResult<DeadLetters>>>;

@@ -19,7 +19,7 @@ export type DeadLetterGroup = Pick<Group, 'status' | 'endpoint_id' | 'failure_cl
 
 type Groups = UseQueryResult<Page<DeliveryGroup>>;
 
-export type GroupsTableProps = {
+type GroupsTableProps = {
   groups: Readonly<Record<DeadLetterStatus, Groups>>;
   /** Filter: only groups of this status. */
   status: DeadLetterStatus | undefined;

@@ -94,7 +94,7 @@ function Attempts({ id, attempts }: { id: string; attempts: readonly Attempt[] }
 }
 
 /** What came of an attempt: `204 delivered`, or why not. */
-export function outcomeOf({ status, failure_class: failure, error }: Attempt): string {
+function outcomeOf({ status, failure_class: failure, error }: Attempt): string {
   if (failure === null) return `${status} delivered`;
   const told = error === null ? '' : `: ${visibleText(error)}`;
   return `${failureWords[failure]}${told}`;

@@ -24,7 +24,7 @@ const path = '/webhook/event-types';
 const newType = 'new';
 
 /** The catalogue, for the list and for the form of an endpoint. */
-export function useEventTypes() {
+function useEventTypes() {
   const params = { limit: 500 };
   return useRead<Page<CatalogueType>>([...eventTypesKey, 'list'], path, { params });
 }
