@@ -309,6 +309,9 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   const other = await filled.service.call('POST', '/enrichment/dataset-versions', {
     body: { tenant: 'TX', dataset: 'training', name: 'all of it' },
   });
+  const third = await filled.service.call('POST', '/enrichment/dataset-versions', {
+    body: { tenant: 'TX', dataset: 'training', name: 'as well' },
+  });
   await page.getByRole('button', { name: 'FREEZE…' }).click();
   const question = panel(page, 'FREEZE A DATASET OF TX');
   await question.getByLabel('Name').fill('2001-q1');
@@ -342,7 +345,19 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   const gone = other.json.count - version.count;
   await expectText(drawer.getByRole('row', { name: /^only in all of it/ }), new RegExp(`${gone}$`));
   await drawer.getByText('ONLY IN all of it, THE FIRST 20').waitFor();
-  await filled.service.call('DELETE', `/enrichment/dataset-versions/${other.json.id}`);
+  // What was found of one version is not told of the next while that is read.
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/diff?**', (route) => released.then(() => route.continue()));
+  await drawer.getByLabel('Compare with').selectOption('as well');
+  await expectText(drawer.getByRole('row', { name: /^only in as well/ }), /…$/);
+  release();
+  await expectText(drawer.getByRole('row', { name: /^only in as well/ }), /\d$/);
+  for (const { id } of [other.json, third.json]) {
+    await filled.service.call('DELETE', `/enrichment/dataset-versions/${id}`);
+  }
   await page.goBack();
   await drawer.waitFor({ state: 'detached' });
   await recordRows(page).filter({ hasText: '2001-q1' }).click();

@@ -31,7 +31,8 @@ export function CompareVersions({ version }: { version: DatasetVersion }): React
           ...others.map(({ id, name }) => ({ value: id, label: name })),
         ]}
       />
-      {other !== undefined && <Compared from={other} to={version} />}
+      {/* What was found of another one is not shown meanwhile. */}
+      {other !== undefined && <Compared key={other.id} from={other} to={version} />}
     </>
   );
 }
