@@ -224,7 +224,7 @@ export const webhooksContract = {
       scope: 'incidents:write',
       headers: {
         'Idempotency-Key':
-          'the idempotency_key of the incident, in double quotes or without. Of NDJSON each line that has no key of its own gets this one, `/` and its number from 0: so the whole of it can be sent again. 180 characters at most then',
+          'the idempotency_key of the incident, in double quotes or without. Of NDJSON each line that has no key of its own gets this one, `/` and its number from 0: so the whole of it can be sent again, while a part of it needs another key. 180 characters at most then',
       },
       body: newIncidentSchema,
       streamedBody: {

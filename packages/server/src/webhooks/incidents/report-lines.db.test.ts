@@ -132,14 +132,15 @@ describe('a batch that breaks off says what is stored, and where to go on', () =
     sent[3] = 'no incident';
     const text = `${sent.join('\n')}\n`;
     const whole = gzipSync(text, { level: 0 });
-    const cut = () => post(whole.subarray(0, -9000), { 'content-encoding': 'gzip' });
-    const { status, json } = await cut();
+    const headers = { 'content-encoding': 'gzip' };
+    const { status, json } = await post(whole.subarray(0, -9000), headers);
     expect([status, json.code]).toEqual([400, 'body_encoding_invalid']);
     const { accepted, next_line, next_byte, lines_read, rejected_count } = json;
     expect([accepted, rejected_count]).toEqual([next_line - 1, 1]);
     expect(next_line).toBeGreaterThan(500);
     expect(lines_read).toBeGreaterThan(next_line);
     expect(json.detail).toContain(`Of the ${lines_read} lines read, ${accepted} are reported now`);
+    expect(json.detail).toContain('Go on where next_line or next_byte say.');
     expect((await count('a.cut'))?.incidents).toBe(accepted);
     const rest = await post(Buffer.from(text).subarray(next_byte));
     expect(rest.json).toMatchObject({ accepted: 2000 - next_line, rejected_count: 0 });
@@ -156,6 +157,9 @@ describe('a batch that breaks off says what is stored, and where to go on', () =
     await service.db.pool.query('alter table incidents drop constraint no_poison');
     expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
     expect(answer.json).toMatchObject({ accepted: 500, next_line: 500 });
+    // The keys of the rest alone would be those of the first lines, and what is like these would pass for repeated.
+    expect(answer.json.detail).toContain('all of it again with the same Idempotency-Key');
+    expect(answer.json.detail).not.toContain('Go on where');
     expect((await count('a.refused'))?.incidents).toBe(500);
     expect((await post(sent, key)).json).toMatchObject({ accepted: 710, duplicates: 500 });
     expect(await count('a.refused')).toEqual({ incidents: 1210, deliveries: 2420 });

@@ -7,6 +7,8 @@ import type { Report, ReportOutcome } from './report-incident.ts';
 
 type Options = {
   readonly maxLineBytes: number;
+  /** Whether lines have keys by their numbers, so that the rest alone would have those of the first lines. */
+  readonly isNumbered: boolean;
   /** Reads one line. What it throws is why the line is refused. */
   readonly read: (line: string, index: number) => Report;
   /** Stores reports in their order, all or none. */
@@ -25,7 +27,7 @@ const mostWarnings = 100;
  */
 export async function reportLines(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
-  { maxLineBytes, read, reportAll, recheck }: Options,
+  { maxLineBytes, isNumbered, read, reportAll, recheck }: Options,
 ): Promise<ReportedLines> {
   const tally = new Tally();
   const content = new Content(() => body.sentBytes());
@@ -75,10 +77,13 @@ export async function reportLines(
   } catch (error) {
     const progress = { ...tally.answer(), ...progressAt(at, held.from) };
     const { accepted, duplicates, rejected_count, lines_read } = progress;
+    const advice = isNumbered
+      ? 'Send all of it again with the same Idempotency-Key, which reports nothing twice; the rest alone needs another one.'
+      : 'Go on where next_line or next_byte say.';
     throw brokenOff(
       error,
       progress,
-      `Of the ${lines_read} lines read, ${accepted} are reported now, ${duplicates} were before and ${rejected_count} are rejected. Go on where next_line or next_byte say. Or send all of it again: with an Idempotency-Key, the same one, that reports nothing twice.`,
+      `Of the ${lines_read} lines read, ${accepted} are reported now, ${duplicates} were before and ${rejected_count} are rejected. ${advice}`,
     );
   }
 }

@@ -51,6 +51,7 @@ export function addReportRoute(
         // What came together with its token needs no second look at it.
         recheck: request.raw.complete ? async () => {} : recheck,
         maxLineBytes: 2 * maxPayloadBytes + aroundBytes,
+        isNumbered: key !== undefined,
         reportAll: (reports) => report.all(actor, reports),
         read(line, index) {
           const { text, value } = parseJson(Buffer.from(line));
