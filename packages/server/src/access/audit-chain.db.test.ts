@@ -149,10 +149,10 @@ test('entries that were removed between two prunings are told after both', async
   await age(30, 2);
   await age(20, 2);
   await age(10, 2);
-  await pruneAudit(db, { days: 25, signal });
+  await pruneAudit(db, { days: 25, copiedTo: null, signal });
   expect(await check()).toMatchObject({ ok: true, pruned_place: 2 });
   await db.pool.query(removeOldest(1));
-  await pruneAudit(db, { days: 15, signal });
+  await pruneAudit(db, { days: 15, copiedTo: null, signal });
   expect(await check()).toMatchObject({
     ok: false,
     pruned_place: 4,
@@ -171,13 +171,13 @@ test('a pruning leaves the links of entries that were removed, until what comes 
   await db.pool.query(
     'delete from audit_log where id in (select entry_id from audit_links where place <= 2)',
   );
-  await pruneAudit(db, { days: 15, signal });
+  await pruneAudit(db, { days: 15, copiedTo: null, signal });
   const removed = { kind: 'removed', entry_id: expect.any(String) };
   expect((await check()).problems).toMatchObject([
     { ...removed, place: 1 },
     { ...removed, place: 2 },
   ]);
-  await pruneAudit(db, { days: 5, signal });
+  await pruneAudit(db, { days: 5, copiedTo: null, signal });
   expect(await check()).toMatchObject({ ok: true, pruned_place: 3 });
   await db.drop();
 });
@@ -209,7 +209,7 @@ test('a log is pruned from its beginning, and each transaction of it tells what 
   const { signal } = new AbortController();
   const check = () => verifyAuditLog(db, signal, {});
   expect(await check()).toMatchObject({ ok: true, entries: 6, pruned_place: 0 });
-  await pruneAudit(db, { days: 400, signal, limit: 3 });
+  await pruneAudit(db, { days: 400, copiedTo: null, signal, limit: 3 });
   // Five went, and each of the two transactions tells of it.
   expect(await check()).toMatchObject({ ok: true, entries: 3, pruned_place: 5 });
   const told = await db.query(sql`

@@ -40,15 +40,18 @@ export type Pruning = {
 
 /**
  * Deletes the oldest entries of the chain that are older than `days`, and notes where the chain begins now. Links whose
- * entries somebody removed stay until an entry after them is as old, so that a verification can name them.
+ * entries somebody removed stay until an entry after them is as old, so that a verification can name them. What is yet to
+ * be copied to the store `copiedTo` stays, too; null: entries are copied nowhere.
  */
 export async function deleteOldAuditEntries(
   db: Queryable,
-  { days, limit }: { days: number; limit: number },
+  { days, copiedTo, limit }: { days: number; copiedTo: string | null; limit: number },
 ): Promise<Pruning> {
+  const isCopied = sql`${copiedTo}::text is null
+    or link.place <= (select place from audit_copies where location = ${copiedTo})`;
   const rows = await db.query<Pruning>(sql`
     with oldest as (
-      select link.place, entry.id is not null
+      select link.place, entry.id is not null and (${isCopied})
           and bool_and(entry.at < now() - make_interval(days => ${days})) over (order by link.place) as is_old
       from (select place, entry_id from audit_links order by place limit ${limit}) link
       left join audit_log entry on entry.id = link.entry_id

@@ -70,16 +70,18 @@ const prunedAtOnce = 10_000;
 /**
  * Removes entries that are older than `days`, the oldest first, at most `limit` in one transaction. Each of these
  * transactions also writes an entry that says how many entries went, up to which time, and where the chain began before
- * and begins now. So the log itself tells what is missing from it, and what went without such an entry was removed.
+ * and begins now. So the log itself tells what is missing from it, and what went without such an entry was removed. What
+ * is yet to be copied to the store `copiedTo` stays.
  */
 export async function pruneAudit(
   db: Database,
-  { days, signal, limit = prunedAtOnce }: { days: number; signal: AbortSignal; limit?: number },
+  options: { days: number; copiedTo: string | null; signal: AbortSignal; limit?: number },
 ): Promise<void> {
+  const { days, copiedTo, signal, limit = prunedAtOnce } = options;
   for (let count = limit; count === limit; ) {
     signal.throwIfAborted();
     count = await db.transaction(async (connection) => {
-      const gone = await queries.deleteOldAuditEntries(connection, { days, limit });
+      const gone = await queries.deleteOldAuditEntries(connection, { days, copiedTo, limit });
       const { count, until, pruned_before, pruned_to } = gone;
       if (count > 0) {
         await auditLocally(connection, 'retention', {

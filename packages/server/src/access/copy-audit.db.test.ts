@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import { startTestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
-import { auditLocally, toEntry } from './audit.ts';
+import { auditLocally, pruneAudit, toEntry } from './audit.ts';
 import { listAuditEntriesAfter } from './audit-queries.ts';
 import { copyAudit } from './copy-audit.ts';
 import { findFailingCopy, takeCopy } from './copy-queries.ts';
@@ -166,5 +166,26 @@ test('a service copies what it has once it is ready', async () => {
     expect(placesOf(lines)[0]).toBe(1);
   } finally {
     await service.stop();
+  }
+});
+
+test('what is yet to be copied is not pruned, however old it is', async () => {
+  const own = await createTestDatabase();
+  try {
+    for (const target of ['one', 'two']) await act(target, own);
+    const prune = async () => {
+      const signal = new AbortController().signal;
+      await pruneAudit(own, { days: 30, copiedTo: location(), signal });
+      const entries = await listAuditEntriesAfter(own, { reach: null }, { after: 0, limit: 100 });
+      return entries.filter(({ action }) => action === 'endpoint.update').map((one) => one.target);
+    };
+    await own.query(sql`update audit_log set at = at - interval '100 days'`);
+    expect(await prune()).toEqual(['one', 'two']);
+    await copy(undefined, { from: own });
+    await act('three', own);
+    await own.query(sql`update audit_log set at = now() - interval '100 days'`);
+    expect(await prune()).toEqual(['three']);
+  } finally {
+    await own.drop();
   }
 });

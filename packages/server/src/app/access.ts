@@ -32,13 +32,19 @@ function peopleOf(settings: Settings): SessionOptions['people'] {
   };
 }
 
+/** The store to which the audit log is copied, as people read it; null: none. */
+export function auditCopiesOf({ auditCopyUrl: url }: Settings): string | null {
+  return url?.replace(/\?.*/s, '') ?? null;
+}
+
 /** Copies the audit log to the store that a setting names, in every process with the role `api`. */
 export function createAuditCopies({ settings, db, cold, log }: Host): Work {
   const { auditCopyUrl: url = '', dataDir, roles } = settings;
+  const location = auditCopiesOf(settings) ?? '';
   return startLater(url !== '' && roles.includes('api'), () => {
     const copies = startAuditCopies(db, {
       openStore: () => openObjectStore(url, dataDir),
-      location: url.replace(/\?.*/s, ''),
+      location,
       spoolDir: cold.spoolDir,
       log,
     });

@@ -37,6 +37,7 @@ import {
   tenantsAtOnce,
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
+import { auditCopiesOf } from './access.ts';
 import { type Host, routeTools } from './host.ts';
 import { removes } from './look.ts';
 
@@ -78,7 +79,8 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
       async prune(signal) {
         const { historyDays, auditDays } = settings;
         if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
-        if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
+        if (auditDays > 0)
+          await pruneAudit(db, { days: auditDays, copiedTo: auditCopiesOf(settings), signal });
         await endOldUploads(cold, { clock: systemClock, log, signal });
         await sweepSnapshots(mover, { log, signal, now: systemClock });
       },

@@ -344,7 +344,7 @@ export const settingGroups = {
       },
       auditDays: {
         ...integer('SVC_AUDIT_DAYS', 0, 0, 36_500),
-        help: 'Days that entries stay in the audit log; 0 = for ever.',
+        help: 'Days that entries stay in the audit log; 0 = for ever. What is yet to be copied to SVC_AUDIT_COPY_URL stays.',
         sharedBy: ['retention'],
       },
       auditCopyUrl: {
