@@ -54,7 +54,8 @@ type ExportCall = SendCall & {
   readonly actor: Actor;
 };
 
-type Download = ExportCall & { readonly isByLink: boolean };
+/** By a link it is used up when there is room for the file: who is told to try again has it still. */
+type Download = ExportCall & { readonly useUp?: () => Promise<unknown> };
 
 /**
  * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
@@ -84,6 +85,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
       });
     }
     try {
+      await call.useUp?.();
       await streamFile({ ...call, source: { ...options, db, encoders }, options });
     } finally {
       own.give(1);
@@ -99,7 +101,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     if (ofJobs !== undefined) {
       throw invalidInput(`/${ofJobs}`, 'goes with the header Prefer: respond-async, as a job');
     }
-    if (body.delivery !== 'link') return download({ ...call, isByLink: false });
+    if (body.delivery !== 'link') return download(call);
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, { place: '/' });
     const { count } = await countSlice(db, slice, options.cold);
@@ -126,11 +128,12 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.exportParquet, (call) => answer({ ...call, format: 'parquet' }));
   http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
     const isHead = request.method === 'HEAD';
-    const { tokenId, ...link } = await (isHead ? findLink : takeLink)(db, params.code);
+    const { tokenId, ...link } = await findLink(db, params.code);
     const recheck = () => options.actorOf(tokenId);
     const actor = await recheck();
     if (isHead) return describeFile({ db, ...link, actor, reply });
-    return download({ ...link, actor, request, reply, recheck, isByLink: true });
+    const useUp = () => takeLink(db, params.code);
+    return download({ ...link, actor, request, reply, recheck, useUp });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
     const { profile, ...selection } = query;
@@ -241,7 +244,11 @@ async function streamFile(
         action: `export.${call.format}`,
         target: null,
         tenant: body.tenant,
-        after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+        after: {
+          ...body,
+          delivery: call.useUp === undefined ? 'stream' : 'link',
+          row_count: rowCount,
+        },
       });
       // Compressing a compressed file does not make it smaller.
       const isCompressed = call.format === 'parquet' || compression !== 'none';

@@ -321,6 +321,15 @@ test('an export over HTTP/1.0 is refused in words: a cut one could look whole', 
     `POST /api/v1/exports/csv HTTP/1.0\r\nauthorization: Bearer ${service.adminToken}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
   expect(answer).toContain('http_version_unsupported');
+  // A link is not used up by what was refused.
+  const link = await service.call('POST', '/exports/csv', {
+    body: { tenant: 'T', delivery: 'link' },
+  });
+  const path = new URL(link.json.url, service.url).pathname;
+  expect(await sendRaw(`GET ${path} HTTP/1.0\r\n\r\n`)).toContain('http_version_unsupported');
+  const download = () => service.call('GET', `/~${path}`, { token: null });
+  expect((await download()).status).toBe(200);
+  expect((await download()).status).toBe(404);
 });
 
 test('a caller with very many requests under way keeps no other from the database', async () => {
