@@ -3,9 +3,9 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyRequest } from 'fastify';
-import { type Actor, assertReach } from '../../kernel/actor.ts';
+import { type Actor, assertReach, callerOf } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { createGate } from '../../kernel/gate.ts';
+import { createGate, createSharedBudget } from '../../kernel/gate.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
@@ -45,14 +45,25 @@ export type DayImporter = {
 const atOnce = 4;
 /** A file that is larger is refused. */
 export const maxUploadBytes = 512 * 2 ** 20;
+/** So many are received at once, in all and of one caller: that many files lie on the disk. */
+const uploads = { total: 16, each: 8 };
 const idleMillis = 60_000;
 /** An import is tried so often, when versions or exports are frozen meanwhile. */
 const attempts = 3;
 
 export function addImportRoutes(http: HttpServer, importer: DayImporter, spoolDir: string): void {
   http.route(retentionContract.planImport, ({ body, actor }) => importer.plan(actor, body));
+  const budget = createSharedBudget(uploads);
   http.route(retentionContract.importDays, async ({ query, actor, request, reply, recheck }) => {
     assertReach(actor, query.tenant);
+    const own = budget.of(callerOf(actor));
+    if (!own.take(1)) {
+      reply.header('connection', 'close');
+      throw new AppError('ingest_busy', {
+        detail: `At once ${uploads.total} uploads are taken, and ${uploads.each} of one caller. Send it again later.`,
+        retryAfterSeconds: 5,
+      });
+    }
     const path = join(spoolDir, `${newId('upload')}.parquet`);
     try {
       await receive(request, path, spoolDir);
@@ -64,6 +75,7 @@ export function addImportRoutes(http: HttpServer, importer: DayImporter, spoolDi
       throw error;
     } finally {
       await rm(path, { force: true });
+      own.give(1);
     }
   });
 }
