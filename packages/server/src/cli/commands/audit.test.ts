@@ -137,6 +137,24 @@ test('audit export goes on by cursor where the service tells no places', async (
   ]);
 });
 
+test('audit export --follow waits for a service that is away, says so once, and goes on', async () => {
+  const entries = [8, 9].map((place) => JSON.stringify({ ...entry, place }));
+  const ending = new AbortController();
+  const answers = [[entries[0] ?? ''], null, null, [entries[1] ?? '']];
+  api.on('GET /audit', (request, response) => {
+    const rows = answers.shift();
+    if (rows != null) return pages(rows)(request, response);
+    if (rows === undefined) ending.abort();
+    response.destroy();
+  });
+  const { code, stdout, stderr } = await cli('audit export --after 7 --follow', {
+    signal: ending.signal,
+  });
+  expect([code, stdout]).toEqual([130, `${entries.join('\n')}\n`]);
+  expect(stderr.match(/goes on when the service is back/g)).toHaveLength(1);
+  expect(api.requests.map(({ query }) => query.after)).toEqual(['7', '8', '8', '8', '9']);
+});
+
 const head = `18:${'ab'.repeat(32)}`;
 const verdict = { ok: true, entries: 18, head, pruned_place: 0, problem_count: 0, problems: [] };
 

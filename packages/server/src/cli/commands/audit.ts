@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
-import { withRetries } from '../retry.ts';
+import { isBusy, isUnreachable, withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
 import { readText } from '../upload.ts';
 import { optionsOf, type Verbs, verb } from '../verb.ts';
@@ -42,7 +42,7 @@ const ls = list('GET /audit', {
 const exportAudit = verb({
   summary: 'write the audit log as NDJSON, oldest first',
   description:
-    'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends.',
+    'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends, and waits for a service that is away.',
   examples: [
     'svcctl audit export > audit.ndjson',
     'svcctl audit export --after 18204 --follow | logger -t svcctl-audit',
@@ -56,21 +56,26 @@ const exportAudit = verb({
     checkDays(query);
     const client = await context.connect();
     // A token that is limited to tenants is told no places, and goes on by cursor.
-    for (
-      let from: { after: number; cursor?: string } = { after }, isFirst = true;
-      ;
-      isFirst = false
-    ) {
+    let from: { after: number; cursor?: string } = { after };
+    let [hasBegun, isAway] = [false, false];
+    for (;;) {
       const read = () =>
         client.text('GET /audit', { query: { ...query, ...from, limit: maxPageRows } });
-      const { rows, nextCursor } = parsePage(
-        isFirst ? await read() : await withRetries(context.io, read),
-      );
-      await context.out.write(rows.map((row) => `${row}\n`).join(''));
-      const place = membersOf(rows.at(-1) ?? '{}').get('place') ?? from.after;
-      from = nextCursor === null ? { after: Number(place) } : { after, cursor: nextCursor };
-      if (rows.length === maxPageRows) continue;
-      if (follow === undefined) return;
+      try {
+        const answer = hasBegun ? await withRetries(context.io, read) : await read();
+        [hasBegun, isAway] = [true, false];
+        const { rows, nextCursor } = parsePage(answer);
+        await context.out.write(rows.map((row) => `${row}\n`).join(''));
+        const place = membersOf(rows.at(-1) ?? '{}').get('place') ?? from.after;
+        from = nextCursor === null ? { after: Number(place) } : { after, cursor: nextCursor };
+        if (rows.length === maxPageRows) continue;
+        if (follow === undefined) return;
+      } catch (error) {
+        if (follow === undefined || !hasBegun || !(isBusy(error) || isUnreachable(error)))
+          throw error;
+        if (!isAway) context.note(`${error.message} It goes on when the service is back.`);
+        isAway = true;
+      }
       await context.io.sleep(followMillis, context.io.signal);
     }
   },
