@@ -101,6 +101,7 @@ test('a version is the tags that it froze, the time before which it did, and its
     dataset: 'training',
     shares: null,
     groupBy: null,
+    changedAt: null,
     where: null,
     parts,
   });
