@@ -437,10 +437,13 @@ export async function cancelReplaysOf(db: Queryable, endpointId: string): Promis
 }
 
 /**
- * Forgets where the receiver of an endpoint was, which is deleted. A poll under way has the place locked: the second
+ * Forgets where the receiver of an endpoint was, which is deleted. A poll under way has the place locked: the last
  * statement sees what that has handed out.
  */
 export async function forgetPlace(db: Queryable, endpointId: string): Promise<void> {
+  // A first poll has written the place, but nobody else sees it yet: this waits for it.
+  await db.query(sql`
+    insert into pull_places (endpoint_id, position) values (${endpointId}, 0) on conflict do nothing`);
   await db.query(sql`delete from pull_places where endpoint_id = ${endpointId}`);
   await db.query(sql`delete from pulled_deliveries where endpoint_id = ${endpointId}`);
 }

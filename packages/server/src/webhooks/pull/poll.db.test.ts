@@ -224,23 +224,26 @@ describe('an endpoint that is polled', () => {
     expect((await states()).toSorted()).toEqual(['abandoned', 'delivered']);
   });
 
-  test('leaves nothing behind when it is deleted during a poll', async () => {
-    await poll();
-    await report(2);
-    const left = (db: Queryable) =>
-      db.query(sql`select delivery_id from pulled_deliveries where endpoint_id = ${endpoint.id}`);
-    const deleting = await service.db.transaction(async (polling) => {
-      await lockPlace(polling, endpoint.id);
-      await handOut(polling, endpoint.id, 10);
-      expect(await left(polling)).toHaveLength(2);
-      // In an object of its own, so that the transaction does not wait for it.
-      const asked = { gone: service.call('DELETE', `/webhook/endpoints/${endpoint.id}`) };
-      await untilLocked(service.db, 1);
-      return asked;
-    });
-    expect((await deleting.gone).status).toBe(204);
-    expect(await left(service.db)).toEqual([]);
-  });
+  test.each(['its first poll', 'a later poll'])(
+    'leaves nothing when it is deleted during %s',
+    async (which) => {
+      if (which !== 'its first poll') await poll();
+      await report(2);
+      const left = (db: Queryable) =>
+        db.query(sql`select delivery_id from pulled_deliveries where endpoint_id = ${endpoint.id}`);
+      const deleting = await service.db.transaction(async (polling) => {
+        await lockPlace(polling, endpoint.id);
+        await handOut(polling, endpoint.id, 10);
+        expect(await left(polling)).toHaveLength(2);
+        // In an object of its own, so that the transaction does not wait for it.
+        const asked = { gone: service.call('DELETE', `/webhook/endpoints/${endpoint.id}`) };
+        await untilLocked(service.db, 1);
+        return asked;
+      });
+      expect((await deleting.gone).status).toBe(204);
+      expect(await left(service.db)).toEqual([]);
+    },
+  );
 
   test('is of no tenant but its own, and not of the type push', async () => {
     const { token } = await service.makeToken({ scopes: ['admin'], tenants: ['elsewhere'] });
