@@ -8,8 +8,12 @@ const ofPush = [
   'retry_schedule',
   'disable_after_days',
 ] as const;
+const ofSending = ['timeout_seconds', 'max_in_flight', 'no_retry_on', 'tls'] as const;
 
-type Settings = { [name in (typeof ofPush)[number]]?: unknown } & { ordered?: string | undefined };
+type Settings = { [name in (typeof ofPush)[number]]?: unknown } & {
+  ordered?: string | undefined;
+  delivery?: { [name in (typeof ofSending)[number]]?: unknown } | null | undefined;
+};
 
 /**
  * Throws 400 `request_invalid` for settings of an endpoint that is polled which would have no effect. Only what expires and
@@ -18,6 +22,8 @@ type Settings = { [name in (typeof ofPush)[number]]?: unknown } & { ordered?: st
 export function refuseUnpolled(given: Settings): void {
   const name = ofPush.find((each) => given[each] != null);
   if (name !== undefined) throw invalidInput(`/${name}`, noEffect);
+  const sending = ofSending.find((each) => given.delivery?.[each] != null);
+  if (sending !== undefined) throw invalidInput(`/delivery/${sending}`, noEffect);
   if ((given.ordered ?? 'none') !== 'none') {
     throw invalidInput('/ordered', `${noEffect}; what is polled comes in the order of its reports`);
   }

@@ -187,13 +187,15 @@ describe('an endpoint that is polled', () => {
       { ordered: 'store' },
       { rate_limit: 3 },
       { headers: { a: 'b' } },
+      { delivery: { timeout_seconds: 3 } },
+      { delivery: { no_retry_on: [422] } },
     ]) {
       const body = { tenant, type: 'pull', ...more };
       expect((await service.call('POST', '/webhook/endpoints', { body })).status).toBe(400);
     }
     const path = `/webhook/endpoints/${endpoint.id}`;
-    const change = { url: 'http://127.0.0.1:9/x' };
-    expect((await service.call('PATCH', path, { body: change })).status).toBe(400);
+    for (const change of [{ url: 'http://127.0.0.1:9/x' }, { delivery: { max_in_flight: 2 } }])
+      expect((await service.call('PATCH', path, { body: change })).status).toBe(400);
     const none = await service.call('POST', '/webhook/endpoints', { body: { tenant } });
     expect(none.json.errors).toMatchObject([{ path: '/url', code: 'field_required' }]);
   });
