@@ -1,4 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
+import { sideBySide } from '../kernel/side-by-side.ts';
 import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
@@ -6,7 +7,6 @@ import { type Manifest, objectKey, type SavedObject, type Step } from './manifes
 import { isIntact, type Place } from './place.ts';
 import { eachObject, type ObjectRow } from './queries.ts';
 import { damaged, openLocally, pagesOfObjects, type ReadTools } from './read-files.ts';
-import { sideBySide } from './side-by-side.ts';
 
 const objectsAtOnce = 8;
 

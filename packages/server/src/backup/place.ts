@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
+import { sideBySide } from '../kernel/side-by-side.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import {
   type ByteSink,
@@ -20,7 +21,6 @@ import {
   manifestText,
   parseManifest,
 } from './manifest.ts';
-import { sideBySide } from './side-by-side.ts';
 
 /** Where backups lie: a folder, or a bucket and a prefix. It is a store of objects whose errors speak of a place. */
 export type Place = ObjectStore;

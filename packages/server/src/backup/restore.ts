@@ -1,4 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
+import { sideBySide } from '../kernel/side-by-side.ts';
 import {
   type Applied,
   findGap,
@@ -22,7 +23,6 @@ import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
-import { sideBySide } from './side-by-side.ts';
 
 export type RestoreTools = ReadTools & {
   readonly db: Database;

@@ -1,3 +1,4 @@
+import { sideBySide } from '../kernel/side-by-side.ts';
 import { copyTable } from '../platform/postgres/copy.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { partitionName } from '../records/index.ts';
@@ -6,7 +7,6 @@ import { folderOf, type Manifest, type SavedTable, type TablePart } from './mani
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
 import { type LiveTable, listMonths, sumMonth } from './queries.ts';
-import { sideBySide } from './side-by-side.ts';
 
 export const recordsTable = 'enrichment_records';
 /** So many tables or months are read side by side: packing takes more CPU time than PostgreSQL does. */

@@ -1,6 +1,7 @@
 import { signedDigest } from '../kernel/digest.ts';
 import { AppError } from '../kernel/errors.ts';
 import { parseInstant } from '../kernel/instant.ts';
+import { sideBySide } from '../kernel/side-by-side.ts';
 import type { DuckDb } from '../platform/duckdb.ts';
 import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault } from '../platform/objects/objects.ts';
@@ -21,7 +22,6 @@ import {
 } from './manifest.ts';
 import { linesOf, openLocally, pagesOfObjects, type ReadTools, readRows } from './read-files.ts';
 import { recordsTable } from './save-tables.ts';
-import { sideBySide } from './side-by-side.ts';
 
 /** Something that is not what was written. */
 export type BackupProblem = {

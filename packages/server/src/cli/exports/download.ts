@@ -33,15 +33,17 @@ export function requestOf(
   };
 }
 
-/** Throws `file_unreadable` when a name is taken. This is checked before the service works for nothing. */
+/** Throws `usage_invalid` when two are one, and `file_unreadable` when one is taken. This is checked before the service works for nothing. */
 export async function checkNames(
   { io }: Context,
   names: readonly (string | null)[],
   mayReplace: boolean,
 ): Promise<void> {
-  for (const name of names) {
-    if (name !== null && name !== '-') await checkTarget(resolve(io.cwd, name), mayReplace);
-  }
+  const paths = names.flatMap((name) =>
+    name === null || name === '-' ? [] : [resolve(io.cwd, name)],
+  );
+  if (new Set(paths).size < paths.length) throw usage('Each file needs a name of its own.');
+  for (const path of paths) await checkTarget(path, mayReplace);
 }
 
 /** A file of the service. */

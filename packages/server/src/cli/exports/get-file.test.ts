@@ -62,6 +62,7 @@ describe('there is no file when', () => {
   test.each([
     ['--json', '--json needs --out FILE'],
     ['--manifest -', '--manifest needs the name'],
+    ['--out x --manifest ./x --force', 'each file needs a name of its own'],
   ])('%s is a usage error', async (words, message) => {
     await ends(get(words), 2, [message]);
   });

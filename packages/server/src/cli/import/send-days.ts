@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Imported, ImportPlan } from '../../contract.ts';
+import { sideBySide } from '../../kernel/side-by-side.ts';
 import { parquetType } from '../../retention/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
@@ -105,28 +106,15 @@ export async function sendDays(
   );
   if (stretches.length === 0) return;
   const staged = [...(await stage.fill(stretches))];
-  const free = await atOnce(staged, ([tenant, leaves]) =>
+  const some = { atOnce: sendersAtOnce, signal: context.io.signal };
+  const free = await sideBySide(staged, some, ([tenant, leaves]) =>
     planTenant(client, { tenant, leaves, note: sending.note }),
   );
-  await atOnce(await stage.take(free), async ({ tenant, rows }) => {
-    context.io.signal.throwIfAborted();
+  await sideBySide(await stage.take(free), some, async ({ tenant, rows }) => {
     const isStored =
       rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));
     if (!isStored) await stage.keep(tenant);
   });
-}
-
-/** Works on several things at once. Answers what came of them, in no order. */
-async function atOnce<T, R>(things: readonly T[], work: (thing: T) => Promise<R>): Promise<R[]> {
-  const queue = [...things];
-  const results: R[] = [];
-  const go = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      results.push(await work(next));
-    }
-  };
-  await Promise.all(Array.from({ length: sendersAtOnce }, go));
-  return results;
 }
 
 type Leaves = ImportPlan['leaves'];

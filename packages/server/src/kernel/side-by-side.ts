@@ -1,4 +1,4 @@
-import { createGate } from '../kernel/gate.ts';
+import { createGate } from './gate.ts';
 
 /**
  * Does work on all items, on so many at once, and returns what came of each in their order. The first failure aborts the
