@@ -1,9 +1,15 @@
+import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
 import { parquetType } from '../values.ts';
 
 const service = useTestService();
+
+const countUploads = async () => {
+  const names = await readdir(service.dataDir, { recursive: true });
+  return names.filter((name) => /upload_\w+\.parquet$/.test(name)).length;
+};
 
 test('a caller has eight uploads under way, and the next one is told to come later', async () => {
   const path = '/enrichment/imports?tenant=TX';
@@ -17,8 +23,9 @@ test('a caller has eight uploads under way, and the next one is told to come lat
     upload.write('PAR1');
     return upload;
   });
-  await expect.poll(async () => (await send()).status).toBe(429);
-  expect((await send()).json).toMatchObject({ code: 'ingest_busy' });
+  await expect.poll(countUploads).toBe(8);
+  const { status, json } = await send();
+  expect([status, json.code]).toEqual([429, 'ingest_busy']);
   for (const upload of begun) upload.destroy();
   await expect.poll(async () => (await send()).json.code).toBe('upload_invalid');
 });
