@@ -63,10 +63,14 @@ const targets = [
 const buildNotes = '.tsbuildinfo';
 const sharedSettings = ['package.json', 'package-lock.json', 'scripts/build.mjs'];
 
-/** Builds what has changed; answers the folders it had to write. Throws when sources do not compile. */
-export async function build({ force = false } = {}) {
+/**
+ * Builds what has changed, but for the console where nobody looks at it; answers the folders it had to write. Throws when
+ * sources do not compile.
+ */
+export async function build({ force = false, withConsole = true } = {}) {
   const built = [];
   for (const target of targets) {
+    if (!withConsole && target.output === join(webConsole, 'dist')) continue;
     if (await buildTarget(target, force)) built.push(relative(root, target.output));
   }
   // A commit changes it also where no source has changed.
