@@ -85,6 +85,8 @@ test('writes that wait for a standby that is away end as 503, hold no reader, an
       expect([status, json.code], text).toEqual([503, 'database_unavailable']);
       expect(json.detail).toContain('waits for a standby');
     }
+    const again = await write('while', 'A');
+    expect(again.status, `what is stored here alone, sent again: ${again.text}`).toBe(503);
     const finding = await findingOf();
     expect(finding).toMatchObject({
       severity: 'problem',

@@ -173,7 +173,10 @@ export async function storeNew(
     select days as cold_days,
       case when exists (select 1 from counted_days kept where ${isUnchecked(checked)})
         or exists (select 1 from compared where is_same is null) then refuse(${changedMeanwhile}) end,
-      ${raw(ordinalsOfCompared)}
+      ${raw(ordinalsOfCompared)},
+      -- A duplicate is acknowledged as well, and its first commit may still wait for a standby.
+      case when current_setting('synchronous_standby_names') <> '' and (select count(*) from added) < ${part.count}
+        then pg_logical_emit_message(true, 'svcctl', '') end
     from cold_days`,
     // A plan for any number of rows compares each with each, which many rows can't afford.
     { isPlannedAnew: ordinals.length > fewRows },
