@@ -7,7 +7,7 @@ import {
   replaced,
   withBaseline,
 } from '../platform/postgres/baseline.ts';
-import { usualLimits } from '../platform/postgres/client.ts';
+import { commit, usualLimits } from '../platform/postgres/client.ts';
 import { copyIntoTable } from '../platform/postgres/copy.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import {
@@ -255,7 +255,7 @@ async function load({ table, columns, file, month }: Load, tools: RestoreTools):
       throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
     if (table.has_triggers) await restoring.switchTriggers(connection, into, 'enable');
     await restoring.noteRestoredFile(connection, file.key);
-    await connection.client.query('commit');
+    await commit(connection.client);
   });
 }
 

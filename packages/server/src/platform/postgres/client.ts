@@ -68,6 +68,8 @@ const settings = {
   extra_float_digits: '1',
   standard_conforming_strings: 'on',
   array_nulls: 'on',
+  // `isUnconfirmed` learns of its fault by a warning.
+  client_min_messages: 'warning',
   default_transaction_isolation: 'read committed',
   // Compiling takes longer than these short statements do.
   jit: 'off',
@@ -128,7 +130,7 @@ export async function runStatement<R extends Row>(
  * Awaits the answer to a statement or a commit. Throws `database_unavailable` when the server has ended the wait for its
  * standby: whether what was written survives the loss of the server is then unknown, so nobody may be told that it does.
  */
-export async function awaitAnswer<T>(on: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+async function awaitAnswer<T>(on: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   const client = on as OwnClient;
   client.isUnconfirmed = false;
   client.running?.set(client, performance.now());
@@ -143,6 +145,11 @@ export async function awaitAnswer<T>(on: pg.ClientBase, work: () => Promise<T>):
       'The database waits for a standby that does not confirm what is written: svcctl doctor names it. It may be stored all the same. Try again in a few seconds.',
     retryAfterSeconds: 5,
   });
+}
+
+/** Commits the transaction of a connection. Throws `database_unavailable` when no standby has confirmed it. */
+export async function commit(on: pg.ClientBase): Promise<void> {
+  await awaitAnswer(on, () => on.query('commit'));
 }
 
 /**

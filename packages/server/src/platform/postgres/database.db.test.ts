@@ -176,6 +176,7 @@ test('every connection has the settings that our SQL relies on, whatever the rol
     extra_float_digits: '-5',
     standard_conforming_strings: 'off',
     array_nulls: 'off',
+    client_min_messages: 'error',
     default_transaction_isolation: 'serializable',
     synchronous_commit: 'off',
     statement_timeout: '5s',
@@ -196,7 +197,7 @@ test('every connection has the settings that our SQL relies on, whatever the rol
         '1 day 2 hours'::interval::text as span, '\\x00ff'::bytea::text as bytes, 0.1::float8::text as number,
         ${[null]}::text[] as nulls, current_setting('synchronous_commit') as commit,
         current_setting('transaction_isolation') as isolation, current_setting('statement_timeout') as timeout,
-        current_setting('lock_timeout') as lock, coalesce(current_setting('transaction_timeout', true), '0') as whole`);
+        current_setting('lock_timeout') as lock, current_setting('client_min_messages') as told, coalesce(current_setting('transaction_timeout', true), '0') as whole`);
     expect(row).toEqual({
       date: '2026-03-04',
       time: '2026-03-04 05:06:07+00',
@@ -208,6 +209,7 @@ test('every connection has the settings that our SQL relies on, whatever the rol
       isolation: 'read committed',
       timeout: '1min',
       lock: '10s',
+      told: 'warning',
       whole: '0',
     });
   }

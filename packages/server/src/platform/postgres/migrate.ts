@@ -15,7 +15,7 @@ import {
   replaced,
   withBaseline,
 } from './baseline.ts';
-import { longestTimerMillis, usualLimits } from './client.ts';
+import { commit, longestTimerMillis, usualLimits } from './client.ts';
 import type { Connection, Database, Queryable } from './database.ts';
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
@@ -230,7 +230,7 @@ async function apply(
       for (const statement of statementsOf(text)) await runPatiently(connection, statement);
       await connection.query(sql`
         insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`);
-      await connection.client.query('commit');
+      await commit(connection.client);
       return;
     } catch (error) {
       if (sqlState(error) !== lockNotAvailable) throw error;

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { createGate } from '../../kernel/gate.ts';
 import {
-  awaitAnswer,
+  commit,
   connectMillis,
   OwnClient,
   type OwnConfig,
@@ -105,7 +105,7 @@ export function openDatabase(options: {
       const run = async (connection: Connection) => {
         await connection.client.query(`begin isolation level ${isolation}`);
         const result = await turns.holding(() => work(connection));
-        await awaitAnswer(connection.client, () => connection.client.query('commit'));
+        await commit(connection.client);
         return result;
       };
       for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import { commit } from '../../platform/postgres/client.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -94,7 +95,7 @@ export async function endSnapshot(connection: Connection): Promise<void> {
 export async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.client.query('begin isolation level read committed');
   const result = await work();
-  await connection.client.query('commit');
+  await commit(connection.client);
   return result;
 }
 
