@@ -29,10 +29,19 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await copyCluster(join(dataDir, 'postgres'), preparedCluster);
 
   const postgres = await start();
-  const url = new URL(postgres.url);
-  url.pathname = '/postgres';
-  const admin = openDatabase({ url: url.href, maxConnections: 1, onError: () => {} });
-  await admin.pool.query('create database template template svcctl');
+  const open = (name: string) => {
+    const url = new URL(name, postgres.url).href;
+    return openDatabase({ url, maxConnections: 2, onError: () => {} });
+  };
+  const admin = open('postgres');
+  // A user's server may order and fold text by the rules of a language, which must not reach our SQL: all tests run under
+  // those of Turkish, which folds I and i as no other does.
+  await admin.pool.query(
+    `create database template template template0 locale_provider icu icu_locale 'tr-TR' locale 'C'`,
+  );
+  const template = open('template');
+  await migrate(template);
+  await template.close();
   // What a role has set must not reach our SQL: all tests in the process run under these.
   await admin.pool.query(`alter role svcctl set datestyle = 'SQL, DMY'`);
   await admin.pool.query(`alter role svcctl set timezone = 'Asia/Kolkata'`);

@@ -103,7 +103,7 @@ async function contentOf(db: Database): Promise<Record<string, string>> {
     // A verification notes when a segment was found right.
     const row = table === 'segments' ? `to_jsonb(t) - 'verified_at'` : 'to_jsonb(t)';
     const [found] = await db.query<{ text: string | null }>(sql`
-      select string_agg((${raw(row)})::text, chr(10) order by (${raw(row)})::text) as text from ${raw(table)} t`);
+      select string_agg((${raw(row)})::text, chr(10) order by (${raw(row)})::text collate "C") as text from ${raw(table)} t`);
     content[table] = found?.text ?? '';
   }
   return content;
