@@ -12,6 +12,9 @@ create table access_tokens (
   issuer text collate "C",
   subject text collate "C",
   person_id text collate "C",
+  addresses text[],
+  previous_hash bytea,
+  previous_ends_at timestamp with time zone,
   constraint access_tokens_hash_key UNIQUE (hash),
   constraint access_tokens_pkey PRIMARY KEY (id),
   constraint access_tokens_creator_fkey FOREIGN KEY (creator_id) REFERENCES access_tokens(id)
@@ -20,6 +23,8 @@ create table access_tokens (
 CREATE INDEX access_tokens_creator_idx ON public.access_tokens USING btree (creator_id);
 
 CREATE UNIQUE INDEX access_tokens_person_idx ON public.access_tokens USING btree (issuer, subject);
+
+CREATE UNIQUE INDEX access_tokens_previous_hash_idx ON public.access_tokens USING btree (previous_hash) WHERE (previous_hash IS NOT NULL);
 
 create table audit_chain (
   is_only boolean not null default true,

@@ -37,6 +37,7 @@ export const apiContract = {
   ...jobsContract,
 } as const;
 
+export * from './access/audit-chain.contract.ts';
 export * from './access/contract.ts';
 export * from './access/portal.contract.ts';
 export * from './checks/contract.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
+import type { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
 import { listAuditLinks, listUnlinkedEntries, readAuditChain } from './audit-queries.ts';
-import type { auditCheckSchema, auditVerdictSchema } from './contract.ts';
 
 type Verdict = Static<typeof auditVerdictSchema>;
 type Problem = Verdict['problems'][number];

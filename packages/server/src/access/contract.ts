@@ -14,6 +14,7 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
 
 const scopeSchema = oneOf(scopes);
 const presetNames = Object.keys(presets) as (keyof typeof presets)[];
@@ -23,6 +24,11 @@ const tenantsSchema = nullable(
   'Tenants the token is limited to; null = all.',
 );
 const expirySchema = nullable(instantSchema, 'null = never.');
+
+const addressesSchema = nullable(
+  Type.Array(Type.String()),
+  'Networks from which it may be used, as CIDRs; null = from anywhere.',
+);
 
 export const actorSchema = Type.Object({
   kind: oneOf(actorKinds),
@@ -42,7 +48,12 @@ export const tokenSchema = Type.Object({
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
   created_at: instantSchema,
+  addresses: addressesSchema,
   expires_at: expirySchema,
+  overlap_until: nullable(
+    instantSchema,
+    'Until when the secret before the last rotation is taken, too; null = it is not.',
+  ),
   last_used_at: nullable(instantSchema, 'To the minute; null = never used.'),
   creator: nullable(
     Type.Object({ id: Type.String(), name: Type.String() }),
@@ -59,15 +70,34 @@ export const newTokenSchema = exactly(
     tenants: Type.Optional(
       Type.Array(newTenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
     ),
+    addresses: Type.Optional(
+      Type.Array(Type.String({ minLength: 2, maxLength: 50 }), {
+        minItems: 1,
+        maxItems: 100,
+        uniqueItems: true,
+        description: 'Networks or addresses from which it may be used, as 10.0.0.0/8.',
+      }),
+    ),
     expires_at: Type.Optional(instantSchema),
   },
   {
     description:
-      'Give either preset or scopes. A caller limited to tenants can only make tokens limited to some of them.',
+      'Give either preset or scopes. A caller limited to tenants or addresses can only make tokens limited to some of them.',
   },
 );
 /** What a token is asked for. */
 export type NewToken = Static<typeof newTokenSchema>;
+
+export const rotationSchema = exactly({
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 30 * 86_400,
+      default: 86_400,
+      description: 'For so long the secret before is taken, too; 0 = it ends at once.',
+    }),
+  ),
+});
 
 const answerSchema = Type.Optional(
   Type.String({
@@ -156,40 +186,6 @@ export const auditEntrySchema = Type.Object({
 });
 
 export type AuditEntry = Static<typeof auditEntrySchema>;
-
-const headSchema = Type.String({
-  pattern: '^[0-9]{1,15}:[0-9a-f]{64}$',
-  description: 'PLACE:HASH of the newest entry, as a verification told it.',
-});
-
-export const auditCheckSchema = exactly(
-  { head: Type.Optional(headSchema) },
-  {
-    description: 'With `head` the entry that was newest then must still be there as it was.',
-  },
-);
-
-export const auditProblemKinds = ['changed', 'removed', 'inserted', 'head_differs'] as const;
-
-export const auditVerdictSchema = Type.Object({
-  ok: Type.Boolean(),
-  entries: Type.Integer({ minimum: 0, description: 'How many were compared.' }),
-  head: headSchema,
-  pruned_place: Type.Integer({
-    minimum: 0,
-    description: 'The place of the newest entry that was pruned because of its age; 0 = none.',
-  }),
-  problem_count: Type.Integer({ minimum: 0 }),
-  problems: Type.Array(
-    Type.Object({
-      kind: oneOf(auditProblemKinds),
-      place: nullable(Type.Integer()),
-      entry_id: nullable(Type.String()),
-      message: Type.String(),
-    }),
-    { maxItems: 100, description: 'The first 100.' },
-  ),
-});
 
 export const auditQuerySchema = exactly({
   actor: Type.Optional(
@@ -327,6 +323,15 @@ export const accessContract = routesUnder('Access', {
     path: '/tokens',
     summary: 'List the tokens that are not revoked, newest first',
     scope: 'admin',
+    query: exactly({
+      unused_days: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 36_500,
+          description: 'Only valid ones that were not used for so many days, nor made since.',
+        }),
+      ),
+    }),
     responses: {
       200: {
         description: 'All of them, on one page.',
@@ -344,6 +349,23 @@ export const accessContract = routesUnder('Access', {
     stepUp: true,
     params: Type.Object({ id: Type.String() }),
     responses: { 204: { description: 'Revoked.' } },
+  },
+  rotateToken: {
+    method: 'POST',
+    path: '/tokens/:id/rotate',
+    summary: 'Give a token another secret',
+    description:
+      'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by admins without any limit, expiry or maker that is a person (403 rotation_refused).',
+    scope: 'admin',
+    stepUp: true,
+    params: Type.Object({ id: Type.String() }),
+    body: rotationSchema,
+    responses: {
+      200: {
+        description: 'Rotated.',
+        schema: Type.Object({ ...tokenSchema.properties, token: Type.String() }),
+      },
+    },
   },
   listSessions: {
     method: 'GET',

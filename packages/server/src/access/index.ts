@@ -1,3 +1,4 @@
+export { tellAddressRefusals } from './address-refusals.ts';
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
 export { accessContract, type NewToken } from './contract.ts';

@@ -122,7 +122,8 @@ export function createSignInGuard(
         await giveBack(key);
         return answer;
       } catch (error) {
-        if (error instanceof AppError && error.status === 401) {
+        const isRefused = error instanceof AppError && error.code === 'address_refused';
+        if (error instanceof AppError && (error.status === 401 || isRefused)) {
           await note(request, address, error.code);
         } else await giveBack(key);
         throw error;

@@ -10,7 +10,8 @@ import type { Session, TokenRow } from './contract.ts';
 /** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
 const columnsFor = (
   reach: readonly string[] | null,
-) => sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
+) => sql`id, name, scopes, tenants, addresses, ${instantText('access_tokens.created_at')} as created_at,
+  case when previous_ends_at > now() then ${instantText('previous_ends_at')} end as overlap_until,
   ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at,
   (select json_build_object('id', made.id, 'name', made.name) from access_tokens made
     where made.id = access_tokens.creator_id and (${reach}::text[] is null
@@ -18,10 +19,15 @@ const columnsFor = (
 const columns = columnsFor(null);
 
 /** A token as it stands now, by the clock of the database. */
-export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | 'expires_at'> & {
+export type TokenState = Pick<
+  TokenRow,
+  'id' | 'name' | 'scopes' | 'tenants' | 'addresses' | 'expires_at'
+> & {
   is_expired: boolean;
   is_revoked: boolean;
   is_use_stale: boolean;
+  /** Whether it was found by the secret before the last rotation. */
+  is_rotated_out?: boolean;
 };
 
 /**
@@ -37,7 +43,7 @@ export function isRevoked(name: string): Sql {
 }
 
 // This is read at every request, so it holds only what an actor is made of.
-const state = sql`id, name, scopes, tenants,
+const state = sql`id, name, scopes, tenants, addresses,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
   ${isRevoked('access_tokens')} as is_revoked,
@@ -51,10 +57,18 @@ export async function findTokensByHash(
   db: Queryable,
   hashes: readonly Buffer[],
 ): Promise<(TokenState | undefined)[]> {
-  const rows = await db.query<TokenState & { hash: Buffer }>(
-    sql`select hash, ${state} from access_tokens where hash = any(${hashes}::bytea[])`,
-  );
-  return hashes.map((hash) => rows.find((row) => row.hash.equals(hash)));
+  const rows = await db.query<
+    TokenState & { hash: Buffer; previous_hash: Buffer | null; is_overlap_over: boolean }
+  >(sql`
+    select hash, previous_hash, coalesce(previous_ends_at <= now(), true) as is_overlap_over, ${state}
+    from access_tokens where hash = any(${hashes}::bytea[]) or previous_hash = any(${hashes}::bytea[])`);
+  return hashes.map((hash) => {
+    const row = rows.find((each) => each.hash.equals(hash));
+    if (row !== undefined) return row;
+    const old = rows.find((each) => each.previous_hash?.equals(hash));
+    if (old === undefined) return undefined;
+    return { ...old, is_rotated_out: true, is_expired: old.is_expired || old.is_overlap_over };
+  });
 }
 
 export async function findTokenById(db: Queryable, id: string): Promise<TokenState | undefined> {
@@ -205,7 +219,7 @@ export async function findOldestAdminToken(db: Queryable): Promise<string | unde
     select id from access_tokens
     where revoked_at is null and (expires_at is null or expires_at > now())
       and 'admin' = any(scopes) and tenants is null and issuer is null and person_id is null
-    order by created_at limit 1`);
+    order by addresses is not null, created_at limit 1`);
   return rows[0]?.id;
 }
 
@@ -217,13 +231,14 @@ export async function insertToken(
     name: string;
     scopes: readonly Scope[];
     tenants: readonly string[] | null;
+    addresses: readonly string[] | null;
     expiresAt: string | null;
     creatorId: string | null;
   },
 ): Promise<TokenRow> {
   const rows = await db.query<TokenRow>(sql`
-    insert into access_tokens (id, hash, name, scopes, tenants, expires_at, creator_id, person_id)
-    values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.expiresAt},
+    insert into access_tokens (id, hash, name, scopes, tenants, addresses, expires_at, creator_id, person_id)
+    values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.addresses}, ${token.expiresAt},
       ${token.creatorId}, (
         select case when maker.issuer is null then maker.person_id else maker.id end
         from access_tokens maker where maker.id = ${token.creatorId}))
@@ -233,15 +248,18 @@ export async function insertToken(
 
 /**
  * Returns the tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null
- * lists all.
+ * lists all. With `unusedDays` only those that are valid, and were neither used nor made within so many days.
  */
 export async function listLiveTokens(
   db: Queryable,
   reach: readonly string[] | null,
+  unusedDays?: number,
 ): Promise<TokenRow[]> {
   return db.query<TokenRow>(sql`
     select ${columnsFor(reach)} from access_tokens
     where revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      and (${unusedDays ?? null}::integer is null or coalesce(expires_at > now(), true)
+        and coalesce(last_used_at, created_at) < now() - make_interval(days => ${unusedDays ?? null}::integer))
     order by access_tokens.created_at desc, id`);
 }
 
@@ -265,6 +283,48 @@ export async function revokeToken(
     )
     update access_tokens set revoked_at = now()
     where id in (select bound.id from bound) and revoked_at is null returning ${columns}`);
+}
+
+/**
+ * Whether a token may be rotated by this one: by itself, by one that made it, or made one that did, and by one that nothing
+ * limits. Whoever else has a secret of it would do more with it than by their own, or for longer.
+ */
+export async function canRotate(db: Queryable, byId: string, id: string): Promise<boolean> {
+  const rows = await db.query<{ can: boolean }>(sql`
+    with recursive makers as (
+      select id, creator_id from access_tokens where id = ${id}
+      union
+      select maker.id, maker.creator_id from makers join access_tokens maker on maker.id = makers.creator_id
+    )
+    select exists (select from makers where id = ${byId}) or exists (
+      select from access_tokens where id = ${byId} and tenants is null and addresses is null
+        and expires_at is null and issuer is null and person_id is null) as can`);
+  return onlyRow(rows).can;
+}
+
+/**
+ * Gives a live token within `reach` another hash; the one before counts for so many seconds more. Its sessions and sign-in
+ * links end, except the session with the hash `own`. Returns undefined when there is no such token. Call it under
+ * `lockTokens`.
+ */
+export async function rotateToken(
+  db: Queryable,
+  id: string,
+  how: { hash: Buffer; seconds: number; own: Buffer | null; reach: readonly string[] | null },
+): Promise<TokenRow | undefined> {
+  const { hash, seconds, own, reach } = how;
+  const rows = await db.query<TokenRow>(sql`
+    update access_tokens set hash = ${hash}, previous_hash = case when ${seconds} > 0 then hash end,
+      previous_ends_at = case when ${seconds} > 0 then now() + make_interval(secs => ${seconds}) end
+    where id = ${id} and issuer is null and not ${isRevoked('access_tokens')}
+      and coalesce(expires_at > now(), true)
+      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+    returning ${columnsFor(reach)}`);
+  await db.query(
+    sql`delete from sessions where token_id = ${id} and (${own}::bytea is null or hash <> ${own})`,
+  );
+  await db.query(sql`delete from sign_in_links where token_id = ${id}`);
+  return rows[0];
 }
 
 /** Notes that a token is in use, at most once a minute, so that busy tokens do not cause a write for each request. */

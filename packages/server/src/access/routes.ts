@@ -18,12 +18,20 @@ import {
   endSession,
   listSessions,
   openSession,
+  ownSession,
   required,
   type SessionOptions,
   sessionHash,
   signOutEverywhere,
 } from './sessions.ts';
-import { actorAnswer, createToken, describeToken, revokeToken } from './tokens.ts';
+import {
+  actorAnswer,
+  createToken,
+  describeToken,
+  revokeToken,
+  rotateToken,
+  secretOf,
+} from './tokens.ts';
 
 export type AccessOptions = SessionOptions & {
   readonly clock: Clock;
@@ -61,8 +69,8 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
       return made;
     }),
   );
-  http.route(accessContract.listTokens, async ({ actor }) => ({
-    data: await listLiveTokens(db, actor.tenants),
+  http.route(accessContract.listTokens, async ({ actor, query }) => ({
+    data: await listLiveTokens(db, actor.tenants, query.unused_days),
     next_cursor: null,
   }));
   http.route(accessContract.revokeToken, async ({ params, actor, request, reply }) => {
@@ -81,6 +89,27 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
     });
     return reply.send();
   });
+  http.route(accessContract.rotateToken, ({ params, body, actor, request }) =>
+    db.transaction(async (connection) => {
+      const rotated = await rotateToken(connection, params.id, {
+        actor,
+        secret: actor.session ? null : (secretOf(request.headers.authorization) ?? null),
+        session: ownSession({ actor, request, publicUrl }),
+        overlapSeconds: body.overlap_seconds ?? 86_400,
+      });
+      const { id, tenants, overlap_until } = rotated;
+      const after = { overlap_until };
+      await audit(connection, {
+        actor,
+        request,
+        action: 'token.rotate',
+        target: id,
+        tenants,
+        after,
+      });
+      return rotated;
+    }),
+  );
   http.route(accessContract.listSessions, async ({ actor, request }) => ({
     data: await listSessions(db, { actor, request, publicUrl }),
     next_cursor: null,

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, requireScope } from '../kernel/actor.ts';
+import { type Actor, requireCurrentSecret, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
@@ -18,7 +18,7 @@ import {
 import { letIn, type PeopleOptions, provePresence, type Visit } from './people.ts';
 import { findVisitor } from './portal.ts';
 import * as queries from './queries.ts';
-import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
+import { actorOf, authenticateToken, createFindToken, requireAddress, toActor } from './tokens.ts';
 
 /** How sessions begin and end. */
 export type SessionOptions = {
@@ -47,7 +47,7 @@ const safeMethods = new Set(['GET', 'HEAD']);
 export function createAuthenticate(
   db: Database,
   { publicUrl, idleSeconds }: Pick<SessionOptions, 'publicUrl' | 'idleSeconds'>,
-): (request: Credentials) => Promise<Actor> {
+): (request: FastifyRequest) => Promise<Actor> {
   const findToken = createFindToken(db);
   return async (request) => {
     const { authorization } = request.headers;
@@ -57,12 +57,13 @@ export function createAuthenticate(
     }
     const secret = readCookie(cookie, request, publicUrl);
     if (authorization !== undefined || secret === undefined) {
-      return authenticateToken(db, authorization, findToken);
+      return authenticateToken(db, { authorization, request }, findToken);
     }
     if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     const row = await queries.findTokenBySession(db, hash);
     if (row === undefined) throw sessionEnded();
+    requireAddress(row, request);
     const actor = await toActor(db, row);
     if (row.is_idle_stale && idleSeconds > 0 && request.headers[activeHeader] !== undefined) {
       await queries.keepSession(db, hash, idleSeconds).catch(() => {});
@@ -109,7 +110,9 @@ async function findOpener(
     return { by: 'identity', ...(await letIn(db, required(people), { ...visit, answer })) };
   }
   if (code !== undefined) return { by: 'link', actor: await redeemLink(db, code), idToken: null };
-  const actor = await authenticateToken(db, `Bearer ${token?.trim()}`);
+  const authorization = `Bearer ${token?.trim()}`;
+  const actor = await authenticateToken(db, { authorization, request: visit.request });
+  requireCurrentSecret(actor);
   return { by: 'token', actor, idToken: null };
 }
 
@@ -140,7 +143,7 @@ export async function confirmSession(
   }
   if (answer !== undefined) {
     await provePresence(db, required(people), { ...visit, answer, actor });
-  } else await proveToken(db, token ?? '', actor);
+  } else await proveToken(db, token ?? '', { actor, request });
   return db.transaction(async (connection) => {
     const until = await queries.confirmSession(connection, hashSecret(secret), confirmationSeconds);
     if (until === undefined) throw sessionEnded();
@@ -155,9 +158,15 @@ export async function confirmSession(
   });
 }
 
-async function proveToken(db: Database, token: string, actor: Actor): Promise<void> {
-  const { tokenId } = await authenticateToken(db, `Bearer ${token.trim()}`);
-  if (tokenId === actor.tokenId) return;
+async function proveToken(
+  db: Database,
+  token: string,
+  { actor, request }: { actor: Actor; request: FastifyRequest },
+): Promise<void> {
+  const authorization = `Bearer ${token.trim()}`;
+  const given = await authenticateToken(db, { authorization, request });
+  requireCurrentSecret(given);
+  if (given.tokenId === actor.tokenId) return;
   throw new AppError('token_unknown', {
     detail: `This is not the access token of the session, which stands for "${actor.name}".`,
   });
@@ -198,9 +207,19 @@ export async function listSessions(
   db: Queryable,
   { actor, request, publicUrl }: { actor: Actor; request: FastifyRequest; publicUrl: PublicUrl },
 ): Promise<Session[]> {
-  const secret = actor.session === undefined ? undefined : readCookie(cookie, request, publicUrl);
-  const own = secret === undefined ? null : hashSecret(secret);
+  const own = ownSession({ actor, request, publicUrl });
   return queries.listSessions(db, { reach: actor.tenants, own });
+}
+
+/** The hash of the console session that calls; null when a token does. */
+export function ownSession(call: {
+  actor: Actor;
+  request: Credentials;
+  publicUrl: PublicUrl;
+}): Buffer | null {
+  if (call.actor.session === undefined) return null;
+  const secret = readCookie(cookie, call.request, call.publicUrl);
+  return secret === undefined ? null : hashSecret(secret);
 }
 
 /** Ends a session by its id. Throws 404 `session_not_found`, also for one out of reach. */

@@ -1,12 +1,14 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Actor, isPerson, requireScope } from '../kernel/actor.ts';
+import type { FastifyRequest } from 'fastify';
+import { type Actor, isPerson, requireCurrentSecret, requireScope } from '../kernel/actor.ts';
 import { createBatcher } from '../kernel/batcher.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import { isReservedName } from '../kernel/names.ts';
 import { presets } from '../kernel/values.ts';
+import { clientAddress, isWithin, liesWithin, toNetwork } from '../platform/http/client-address.ts';
 import { newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../platform/postgres/known-names.ts';
@@ -26,6 +28,7 @@ export async function createToken(
   maker: { creator: Actor | null; nowMillis: number; personTokenDays?: number },
 ) {
   const { creator } = maker;
+  if (creator !== null) requireCurrentSecret(creator);
   if ((request.preset === undefined) === (request.scopes === undefined)) {
     throw invalidInput('/preset', 'give either preset or scopes');
   }
@@ -47,7 +50,8 @@ export async function createToken(
   await refuseHiddenNames(db, '/tenants', named);
   const expiresAt = expiryOf(request, maker);
   await queries.lockTokens(db);
-  if (creator !== null) requireAlive(await queries.findTokenById(db, creator.tokenId));
+  const own = creator === null ? null : await queries.findTokenById(db, creator.tokenId);
+  if (own !== null) requireAlive(own);
   const token = newAccessToken();
   const row = await queries.insertToken(db, {
     id: newId('tok'),
@@ -55,9 +59,65 @@ export async function createToken(
     name: request.name,
     scopes,
     tenants: request.tenants ?? null,
+    addresses: addressesOf(request, own?.addresses ?? null),
     expiresAt,
     creatorId: creator?.tokenId ?? null,
   });
+  return { ...row, token };
+}
+
+/** From where the token may be used: from no more networks than its maker, and from all of these unless it is said. */
+function addressesOf(
+  { addresses: asked }: NewToken,
+  reach: readonly string[] | null,
+): readonly string[] | null {
+  if (asked === undefined) return reach;
+  return asked.map((text, index) => {
+    const network = toNetwork(text);
+    if (network === undefined) {
+      throw invalidInput(`/addresses/${index}`, 'is no network or address such as 10.0.0.0/8');
+    }
+    if (reach === null || liesWithin(network, reach)) return network;
+    throw invalidInput(`/addresses/${index}`, 'is not within what your own token is limited to');
+  });
+}
+
+/**
+ * Gives a token another secret; the result is the only place where it ever shows. `secret` is what the call was made with,
+ * null in a console session, and `session` the hash of that. Throws 403 `rotation_refused` and `secret_rotated_out`, and 404
+ * `token_not_found`. Call it in a transaction of its own, because it takes a lock.
+ */
+export async function rotateToken(
+  db: Queryable,
+  id: string,
+  how: { actor: Actor; secret: string | null; session: Buffer | null; overlapSeconds: number },
+) {
+  const { actor, secret, session, overlapSeconds } = how;
+  await queries.lockTokens(db);
+  // It may have been rotated out while this call waited: of two rotations at once the second has an old secret.
+  const [own] =
+    secret === null
+      ? [await queries.findTokenById(db, actor.tokenId)]
+      : await queries.findTokensByHash(db, [hashSecret(secret)]);
+  requireAlive(own);
+  requireCurrentSecret(actorOf(own));
+  const token = newAccessToken();
+  const row = /^\w{1,100}$/.test(id)
+    ? await queries.rotateToken(db, id, {
+        ...{ hash: hashSecret(token), seconds: overlapSeconds, own: session },
+        reach: actor.tenants,
+      })
+    : undefined;
+  if (row === undefined) {
+    throw new AppError('token_not_found', {
+      detail: 'There is no such token, or it is revoked or expired.',
+    });
+  }
+  if (!(await queries.canRotate(db, actor.tokenId, id))) {
+    throw new AppError('rotation_refused', {
+      detail: `"${row.name}" was not made by "${actor.name}", which is limited itself. Ask its maker, or an admin without limits, or make another token.`,
+    });
+  }
   return { ...row, token };
 }
 
@@ -104,13 +164,13 @@ export function createFindToken(db: Database): FindToken {
   return async (hash) => (await lookUps.run(hash)).token;
 }
 
-/** Returns the caller behind an `Authorization` header. Throws 401 `token_*`. */
+/** Returns the caller behind an `Authorization` header. Throws 401 `token_*`, and 403 `address_refused`. */
 export async function authenticateToken(
   db: Database,
-  authorization: string | undefined,
+  { authorization, request }: { authorization: string | undefined; request: FastifyRequest },
   findToken: FindToken = createFindToken(db),
 ): Promise<Actor> {
-  const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+  const token = secretOf(authorization);
   if (token === undefined) {
     throw new AppError('token_missing', {
       detail: 'Send the header "Authorization: Bearer svc_…" with an access token.',
@@ -121,7 +181,28 @@ export async function authenticateToken(
       detail: 'The token is mistyped or cut off: copy it again, all 50 characters.',
     });
   }
-  return toActor(db, await findToken(hashSecret(token)));
+  const row = await findToken(hashSecret(token));
+  requireAlive(row);
+  requireAddress(row, request);
+  return toActor(db, row);
+}
+
+/** The secret in an `Authorization` header. */
+export function secretOf(authorization: string | undefined): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+}
+
+/**
+ * Throws 403 `address_refused` when the token is limited to other addresses than the request comes from. Which these are is
+ * not for whoever may have found it.
+ */
+export function requireAddress(row: queries.TokenState, request: FastifyRequest): void {
+  const address = clientAddress(request);
+  if (row.addresses === null || isWithin(row.addresses)(address)) return;
+  throw new AppError('address_refused', {
+    detail: `This token may not be used from your address, ${address}. Ask an admin for one that may.`,
+    cause: actorOf(row),
+  });
 }
 
 function requireAlive(row: queries.TokenState | undefined): asserts row is queries.TokenState {
@@ -139,8 +220,9 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
 }
 
 /** Makes an actor of a token without checking that it is valid; `toActor` checks. */
-export function actorOf({ id, name, scopes, tenants, expires_at }: queries.TokenState): Actor {
-  return { tokenId: id, name, scopes, tenants, expiresAt: expires_at };
+export function actorOf(row: queries.TokenState): Actor {
+  const { id, name, scopes, tenants, expires_at: expiresAt, is_rotated_out: isOld } = row;
+  return { tokenId: id, name, scopes, tenants, expiresAt, ...(isOld && { isRotatedOut: true }) };
 }
 
 /** Who calls, as they are told. */
@@ -197,6 +279,6 @@ export async function makeFirstAdminToken(
 }
 
 /** Returns what the audit log keeps of a token. */
-export function describeToken({ name, scopes, tenants, expires_at }: TokenRow) {
-  return { name, scopes, tenants, expires_at };
+export function describeToken({ name, scopes, tenants, addresses, expires_at }: TokenRow) {
+  return { name, scopes, tenants, ...(addresses !== null && { addresses }), expires_at };
 }

@@ -7,6 +7,7 @@ import {
   createRateLimit,
   createSignInGuard,
   type SessionOptions,
+  tellAddressRefusals,
 } from '../access/index.ts';
 import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
@@ -60,7 +61,10 @@ export function createHttp(
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
   const signIn = signInOptions(settings);
-  const authenticate = createAuthenticate(db, signIn);
+  const authenticate = tellAddressRefusals(createAuthenticate(db, signIn), {
+    db,
+    ...routeTools(host),
+  });
   const assertReady = () => {
     if (host.state.cursorKey === null) throw notReady();
   };

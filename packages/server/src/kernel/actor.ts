@@ -13,6 +13,8 @@ export type Actor = {
   readonly expiresAt: string | null;
   /** Present when the call comes from a console session; absent when it carries the token itself. */
   readonly session?: ConsoleSession;
+  /** Present when the call carries a secret that was rotated out, and is taken for a while. */
+  readonly isRotatedOut?: true;
 };
 
 /** The service itself, where it does what else an operator asks for. It reaches all tenants, and no route. */
@@ -68,6 +70,17 @@ export function requireConfirmation({ session, tokenId }: Actor): void {
   if (session === undefined || session.confirmedUntil !== null) return;
   const how = isPerson({ tokenId }) ? 'by signing in anew' : 'with your access token';
   throw new AppError('step_up_required', { detail: `Confirm ${how}: POST /session/confirm.` });
+}
+
+/**
+ * Throws 403 `secret_rotated_out` to a secret that is taken only until the overlap of its rotation ends: nothing may come of
+ * it that outlives that end, such as a session or another secret.
+ */
+export function requireCurrentSecret({ isRotatedOut }: Pick<Actor, 'isRotatedOut'>): void {
+  if (isRotatedOut !== true) return;
+  throw new AppError('secret_rotated_out', {
+    detail: 'This secret was rotated out, and ends soon. Use the one that was made in its place.',
+  });
 }
 
 /**

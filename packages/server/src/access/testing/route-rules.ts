@@ -42,6 +42,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   createToken: rule('admin', 'confirms', '400', 'token.create'),
   listTokens: rule('admin', reads, 'empty', untold),
   revokeToken: rule('admin', 'confirms', '404', 'token.revoke'),
+  rotateToken: rule('admin', 'confirms', '404', 'token.rotate'),
   listSessions: rule('admin', reads, 'empty', untold),
   endSession: rule('admin', 'whoever was in it signs in again', '404', 'session.end'),
   endOwnSessions: rule('any', 'whoever was in them signs in again', 'none', 'session.end_all'),

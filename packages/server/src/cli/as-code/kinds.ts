@@ -103,7 +103,7 @@ const tokens: Kind = {
   section: 'tokens',
   one: 'token',
   key: ['name'],
-  fields: { scopes: null, tenants: null },
+  fields: { scopes: null, tenants: null, addresses: null },
   spell({ preset, ...row }) {
     if (preset === undefined) return row;
     const isKnown = typeof preset === 'string' && Object.hasOwn(presets, preset);
@@ -129,8 +129,12 @@ const tokens: Kind = {
   takesAway: () => true,
 };
 
-async function createToken({ client, tell }: Target, { tenants, ...row }: Row): Promise<void> {
-  const body = { ...row, tenants: tenants ?? undefined } as never;
+async function createToken(
+  { client, tell }: Target,
+  { tenants, addresses, ...row }: Row,
+): Promise<void> {
+  const limits = { tenants: tenants ?? undefined, addresses: addresses ?? undefined };
+  const body = { ...row, ...limits } as never;
   await tell((await client.json('POST /tokens', { body })).token);
 }
 

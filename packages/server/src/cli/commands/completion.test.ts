@@ -62,7 +62,10 @@ test.each([
     ['records', 'ls', '--level', ''],
     ['tenant', 'store', 'month'],
   ],
-  [['--profile', 'ops', 'tokens', 'r'], ['revoke']],
+  [
+    ['--profile', 'ops', 'tokens', 'r'],
+    ['revoke', 'rotate'],
+  ],
   [['analytics', 'export', '--style', 's'], ['spreadsheet']],
   [['tokens', 'create', '--preset', 'su'], ['support-readonly']],
   [

@@ -11,6 +11,8 @@ const row = {
   name: 'ops',
   scopes: ['enrichment:read'],
   tenants: ['TX'],
+  addresses: null,
+  overlap_until: null,
   created_at: '2026-03-05T10:00:00.000000Z',
   expires_at: null,
   last_used_at: null,
@@ -35,6 +37,10 @@ test.each([
     { scopes: ['analytics:read', 'enrichment:read'] },
   ],
   [['--scope', 'admin', '--scope', 'incidents:write'], { scopes: ['admin', 'incidents:write'] }],
+  [
+    ['--preset', 'curator', '--from', '10.0.0.0/8'],
+    { preset: 'curator', addresses: ['10.0.0.0/8'] },
+  ],
   [['--preset', 'curator', '--tenant', 'A', 'B'], { preset: 'curator', tenants: ['A', 'B'] }],
   [
     ['--preset', 'admin', '--expires', '30d'],
@@ -51,6 +57,7 @@ test.each([
 });
 
 refusesUsage(api, [
+  ['tokens rotate tok_1 --yes --overlap soon', 'no span such as 24h or 7d'],
   ['tokens create --name ops', 'give either --preset or --scope'],
   ['tokens create --name ops --preset admin --scope admin', 'give either --preset or --scope'],
   [
@@ -68,12 +75,12 @@ test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe
   const env = { ...api.env, NO_COLOR: '1' };
   const shown = await run(['tokens', 'ls'], { env, isTerminal: true });
   expect(shown.stdout).toBe(
-    'ID     NAME  SCOPES           TENANTS  CREATED  EXPIRES  LAST USED  MADE BY\n' +
-      'tok_1  ops   enrichment:read  TX       2 h ago  never    –          boss\n',
+    'ID     NAME  SCOPES           TENANTS  FROM      CREATED  EXPIRES  LAST USED  MADE BY\n' +
+      'tok_1  ops   enrichment:read  TX       anywhere  2 h ago  never    –          boss\n',
   );
   const piped = await run(['tokens', 'ls'], { env });
   expect(piped.stdout).toBe(
-    'tok_1\tops\tenrichment:read\tTX\t2026-03-05T10:00:00.000000Z\t\t\tboss\n',
+    'tok_1\tops\tenrichment:read\tTX\tanywhere\t2026-03-05T10:00:00.000000Z\t\t\tboss\n',
   );
 });
 
@@ -130,4 +137,13 @@ test('login shows nothing of what is typed and ends with 130 when interrupted', 
   });
   setImmediate(() => interrupt.abort());
   expect(await waiting).toMatchObject({ code: 130, stdout: '' });
+});
+
+test('tokens rotate prints the new secret alone on stdout, and says when the old one ends', async () => {
+  const rotated = { ...row, overlap_until: '2026-03-06T12:00:00.000000Z', token: 'svc_new' };
+  api.on('POST /tokens/tok_1/rotate', json(rotated));
+  await ends(cli('tokens rotate tok_1 --overlap 24h --yes'), 0, 'svc_new\n', [
+    'Rotated tok_1. It is shown only this once; the old one ends in 1 d.',
+  ]);
+  expect(JSON.parse(String(api.requests[0]?.body))).toEqual({ overlap_seconds: 86_400 });
 });

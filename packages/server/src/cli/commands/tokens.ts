@@ -6,7 +6,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
-import { spanMillis, usage } from '../help.ts';
+import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
 import type { App } from '../own-app.ts';
@@ -18,12 +18,21 @@ const ls = list('GET /tokens', {
   summary: 'list the access tokens',
   description:
     'Lists the access tokens that are not revoked, newest first; never the tokens themselves.',
-  examples: ['svcctl tokens ls', 'svcctl tokens ls --json id,name,last_used_at'],
+  examples: [
+    'svcctl tokens ls',
+    'svcctl tokens ls --unused-days 90',
+    'svcctl tokens ls --json id,name,last_used_at',
+  ],
+  options: [
+    ['--unused-days <days>', 'only those that nobody has used for so long', wholeNumber(1)],
+  ],
+  query: ({ unusedDays }: { unusedDays?: number }) => ({ unused_days: unusedDays }),
   columns: [
     word('ID', 'id'),
     text('NAME', 'name'),
     text('SCOPES', (row) => row.scopes.join(',')),
     text('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+    text('FROM', (row) => row.addresses?.join(',') ?? 'anywhere'),
     ago('CREATED', 'created_at'),
     ago('EXPIRES', 'expires_at', {
       shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
@@ -49,6 +58,10 @@ const create = verb({
     ['--preset <preset>', 'a bundle of scopes', Object.keys(presets) as Preset[]],
     ['--scope <scope...>', 'one scope or several, instead of a preset', scopes],
     ['--tenant <tenant...>', 'limit it to these tenants (default: all)'],
+    [
+      '--from <network...>',
+      'limit it to these networks or addresses, as 10.0.0.0/8 (default: any)',
+    ],
     ['--expires <when>', 'in 12h, 30d or 8w, or an RFC 3339 time (default: never)'],
     [
       '--local',
@@ -61,12 +74,20 @@ const create = verb({
     if ((options.preset === undefined) === (options.scope === undefined)) {
       throw usage('Give either --preset or --scope.');
     }
-    const { name, preset, scope: scopes, tenant: tenants, expires: when } = options;
+    const {
+      name,
+      preset,
+      scope: scopes,
+      tenant: tenants,
+      from: addresses,
+      expires: when,
+    } = options;
     const request = {
       name,
       ...(preset && { preset }),
       ...(scopes && { scopes }),
       ...(tenants && { tenants }),
+      ...(addresses && { addresses }),
       ...(when !== undefined && { expires_at: expiry(when, context.io.now()) }),
     };
     const made = options.local
@@ -119,4 +140,30 @@ const revoke = call('DELETE /tokens/:id', {
   done: (id) => `Revoked ${id}.`,
 });
 
-export const tokens: Verbs = { create, ls, revoke };
+const rotate = call('POST /tokens/:id/rotate', {
+  summary: 'give an access token another secret',
+  description:
+    'Gives an access token another secret and prints it, this once, alone on stdout. The one before is taken until the overlap ends, but makes and rotates no tokens, and signs in nowhere. A secret that leaked: --overlap 0h.',
+  argument: ['<id>', 'the token’s id, as svcctl tokens ls prints it'],
+  examples: [
+    'svcctl tokens rotate tok_4fTq9Zx7Kq2LmN0p --overlap 24h > token.txt',
+    'svcctl tokens rotate tok_4fTq9Zx7Kq2LmN0p --overlap 0h --yes',
+  ],
+  options: [['--overlap <span>', 'how long the old one is still taken, up to 30d (default: 24h)']],
+  body: ({ overlap }) => (overlap === undefined ? {} : { overlap_seconds: overlapOf(overlap) }),
+  asks: {
+    question: ([id]) => `Give ${id} another secret? Its console sessions end.`,
+    act: 'Rotate',
+  },
+  prints: ({ token }) => token,
+  done: (id, { overlap_until: until }, { nowMillis }) =>
+    `Rotated ${id}. It is shown only this once; the old one ${until === null ? 'has ended' : `ends ${formatRelative(until, nowMillis)}`}.`,
+});
+
+function overlapOf(text: string): number {
+  const span = spanMillis(text, /^(\d{1,5})([hd])$/);
+  if (span === null) throw usage(`--overlap: "${text}" is no span such as 24h or 7d.`);
+  return span / 1000;
+}
+
+export const tokens: Verbs = { create, ls, revoke, rotate };

@@ -36,6 +36,32 @@ export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 }
 
+/**
+ * Reads a network, or a single address, and spells it as a CIDR; undefined when it is neither. Only IPv4 as such is taken,
+ * because what an IPv6 address holds of it is compared as IPv4.
+ */
+export function toNetwork(text: string): string | undefined {
+  const wide = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  if (!/^[\da-f:.]+\/\d{1,3}$/i.test(wide) || !ipaddr.isValidCIDR(wide)) return undefined;
+  const [address, bits] = ipaddr.parseCIDR(wide);
+  if (
+    address instanceof ipaddr.IPv4 &&
+    !ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? '')
+  )
+    return undefined;
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) return undefined;
+  return `${address.toString()}/${bits}`;
+}
+
+/** Returns whether all addresses of a network, a CIDR, lie in one of these. */
+export function liesWithin(network: string, others: readonly string[]): boolean {
+  const [address, bits] = ipaddr.parseCIDR(network);
+  return others.some((other) => {
+    const range = ipaddr.parseCIDR(other);
+    return address.kind() === range[0].kind() && bits >= range[1] && address.match(range);
+  });
+}
+
 /** Makes a function that says whether an address lies in one of these networks, which are given as CIDRs. */
 export function isWithin(networks: readonly string[]): (address: string) => boolean {
   const ranges = networks.map((network) => ipaddr.parseCIDR(network));

@@ -1,0 +1,36 @@
+import { Type } from 'typebox';
+import { exactly, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+
+const headSchema = Type.String({
+  pattern: '^[0-9]{1,15}:[0-9a-f]{64}$',
+  description: 'PLACE:HASH of the newest entry, as a verification told it.',
+});
+
+export const auditCheckSchema = exactly(
+  { head: Type.Optional(headSchema) },
+  {
+    description: 'With `head` the entry that was newest then must still be there as it was.',
+  },
+);
+
+const auditProblemKinds = ['changed', 'removed', 'inserted', 'head_differs'] as const;
+
+export const auditVerdictSchema = Type.Object({
+  ok: Type.Boolean(),
+  entries: Type.Integer({ minimum: 0, description: 'How many were compared.' }),
+  head: headSchema,
+  pruned_place: Type.Integer({
+    minimum: 0,
+    description: 'The place of the newest entry that was pruned because of its age; 0 = none.',
+  }),
+  problem_count: Type.Integer({ minimum: 0 }),
+  problems: Type.Array(
+    Type.Object({
+      kind: oneOf(auditProblemKinds),
+      place: nullable(Type.Integer()),
+      entry_id: nullable(Type.String()),
+      message: Type.String(),
+    }),
+    { maxItems: 100, description: 'The first 100.' },
+  ),
+});
