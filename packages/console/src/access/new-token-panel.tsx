@@ -42,24 +42,32 @@ type Values = {
   preset: keyof typeof presets | typeof ownScopes;
   scopes: readonly Scope[];
   tenants: string;
+  addresses: string;
   expires_at: string;
 };
 
 /** The body for a new token. */
 function toNewToken(values: Values, nowMillis: number): NewToken {
-  const tenants = values.tenants
-    .split(/[\n,]/)
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  const tenants = listOf(values.tenants);
+  const addresses = listOf(values.addresses);
   const days = Number(values.expires_at);
   return {
     name: values.name.trim(),
     ...(values.preset === ownScopes ? { scopes: [...values.scopes] } : { preset: values.preset }),
     ...(tenants.length > 0 && { tenants }),
+    ...(addresses.length > 0 && { addresses }),
     ...(Number.isFinite(days) && {
       expires_at: new Date(nowMillis + days * dayMillis).toISOString().replace('Z', '000Z'),
     }),
   };
+}
+
+/** What stands between commas or on lines. */
+function listOf(text: string): string[] {
+  return text
+    .split(/[\n,]/)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }
 
 function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNode {
@@ -69,6 +77,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
       preset: 'support-readonly',
       scopes: ['enrichment:read'],
       tenants: '',
+      addresses: '',
       expires_at: '30',
     },
     call: (values) => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
@@ -112,8 +121,62 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         description="Separated by commas. Empty: all that you reach"
         {...form.text('tenants')}
       />
+      <TextInput
+        label="From"
+        description="Networks such as 10.0.0.0/8, separated by commas. Empty: anywhere"
+        {...form.text('addresses')}
+      />
       <NativeSelect label="Expires" {...form.choice('expires_at')} data={expiries} />
     </ActionForm>
+  );
+}
+
+const overlaps = [
+  { value: '0', label: 'ends at once' },
+  { value: '3600', label: 'is taken for an hour' },
+  { value: '86400', label: 'is taken for a day' },
+  { value: '604800', label: 'is taken for a week' },
+];
+
+/** Gives a token another secret, and shows that, this once. */
+export function RotatePanel({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
+  const [made, setMade] = useState<MadeToken | null>(null);
+  const form = useForm<{ overlap_seconds: string }, MadeToken>({
+    first: { overlap_seconds: '86400' },
+    call: ({ overlap_seconds: seconds }) =>
+      api.post<MadeToken>(`/tokens/${encodeURIComponent(id)}/rotate`, {
+        overlap_seconds: Number(seconds),
+      }),
+    onDone: setMade,
+    changes: accessKey,
+  });
+  return (
+    <Panel
+      kind="TOKEN"
+      title={made?.name ?? id}
+      id="rotate"
+      closeLabel="Close the rotation"
+      onClose={onClose}
+    >
+      <PanelBody>
+        {made === null ? (
+          <ActionForm label="Another secret" {...form.sent} button="Rotate the token" isFaultAbove>
+            <p className="muted">
+              The token gets another secret and stays what it is. Its console sessions end, but not
+              this one.
+            </p>
+            <NativeSelect
+              label="The old secret"
+              description="Meanwhile it neither makes nor rotates tokens, and signs in nowhere"
+              {...form.choice('overlap_seconds')}
+              data={overlaps}
+            />
+          </ActionForm>
+        ) : (
+          <Made token={made} onClose={onClose} />
+        )}
+      </PanelBody>
+    </Panel>
   );
 }
 

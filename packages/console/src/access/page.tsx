@@ -6,7 +6,7 @@ import { usePageSearch } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
 import { NewTargetPanel } from './new-target-panel.tsx';
-import { NewTokenPanel } from './new-token-panel.tsx';
+import { NewTokenPanel, RotatePanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
 import { accessPanels, accessViews, validateAccessSearch } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
@@ -32,12 +32,14 @@ export function AccessPage(): ReactNode {
     />
   );
   const entry = panel.idOf('entry');
+  const rotated = panel.idOf('rotate');
   return (
     <ListPage>
       {view === 'tokens' && (
         <TokensView
           views={views}
           onNew={() => panel.open('new-token')}
+          onRotate={(id) => panel.open('rotate', id)}
           onAudit={(actor) => update({ view: 'audit', actor, panel: undefined })}
         />
       )}
@@ -54,6 +56,7 @@ export function AccessPage(): ReactNode {
       {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
       {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
+      {rotated !== undefined && <RotatePanel key={rotated} id={rotated} onClose={panel.close} />}
       {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
     </ListPage>
   );

@@ -10,8 +10,8 @@ export type AccessSearch = ListSearch<typeof auditFilters> & {
   view?: AccessView;
 };
 
-/** The panels of ACCESS: a new token, an entry of the audit log by its place, and somebody new to be told. */
-export const accessPanels = ['new-token', 'entry', 'new-target'] as const;
+/** The panels of ACCESS: a new token, another secret of one, an entry of the audit log by its place, and somebody new to be told. */
+export const accessPanels = ['new-token', 'rotate', 'entry', 'new-target'] as const;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

@@ -22,14 +22,19 @@ const keyOf = ({ token }: TreeRow) => token.id;
 export function TokensView(props: {
   views: ReactNode;
   onNew: () => void;
+  /** Gives a token another secret. */
+  onRotate: (id: string) => void;
   /** Shows what a token did. */
   onAudit: (id: string) => void;
 }): ReactNode {
-  const { onAudit } = props;
+  const { onAudit, onRotate } = props;
   const list = useTokens();
   const [asked, setAsked] = useState<AccessToken | null>(null);
   const rows = useMemo(() => asTree(list.data?.data ?? []), [list.data]);
-  const columns = useMemo(() => [...factColumns, actionColumn(setAsked, onAudit)], [onAudit]);
+  const columns = useMemo(
+    () => [...factColumns, actionColumn(setAsked, { onAudit, onRotate })],
+    [onAudit, onRotate],
+  );
   const close = useCallback(() => setAsked(null), []);
   return (
     <>
@@ -78,6 +83,10 @@ const factColumns: readonly Column<TreeRow>[] = [
     card: 'line',
     value: ({ token }) => tenantsText(token.tenants),
   }),
+  column.text('addresses', 'FROM', 96, {
+    rank: 3,
+    value: ({ token }) => token.addresses?.join(', ') ?? null,
+  }),
   column.moment('last_used_at', 'LAST USED', 96, {
     card: 'fact',
     value: ({ token }) => token.last_used_at,
@@ -116,9 +125,9 @@ const factColumns: readonly Column<TreeRow>[] = [
 
 function actionColumn(
   onRevoke: (token: AccessToken) => void,
-  onAudit: (id: string) => void,
+  { onAudit, onRotate }: { onAudit: (id: string) => void; onRotate: (id: string) => void },
 ): Column<TreeRow> {
-  return column.action(152, ({ token }, tabIndex) => (
+  return column.action(232, ({ token }, tabIndex) => (
     <span className="flex end gap-4">
       <Button
         size="compact-xs"
@@ -128,6 +137,15 @@ function actionColumn(
       >
         LOG
         <span className="visually-hidden"> of {token.name}</span>
+      </Button>
+      <Button
+        size="compact-xs"
+        variant="subtle"
+        tabIndex={tabIndex}
+        onClick={() => onRotate(token.id)}
+      >
+        ROTATE
+        <span className="visually-hidden"> {token.name}</span>
       </Button>
       <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
         REVOKE

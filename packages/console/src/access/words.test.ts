@@ -4,6 +4,8 @@ import { asTree, browserText, changesOf, presetOf, revokedWith } from './words.t
 const plain = {
   scopes: ['admin' as const],
   tenants: null,
+  addresses: null,
+  overlap_until: null,
   created_at: '2026-01-01T00:00:00.000000Z',
   expires_at: null,
   last_used_at: null,
