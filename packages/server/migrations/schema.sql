@@ -233,6 +233,7 @@ create table deliveries (
   sequence bigint default ((EXTRACT(epoch FROM clock_timestamp()) * (1000000)::numeric))::bigint,
   order_key text collate "C",
   order_state text,
+  size_bytes integer,
   constraint deliveries_pkey PRIMARY KEY (lane, id),
   constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text, 'expired'::text])))) NOT VALID,
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
@@ -539,6 +540,7 @@ create table incidents (
   body_bytes integer,
   filtered_out text[],
   order_group text collate "C",
+  held_back text[],
   constraint incidents_pkey PRIMARY KEY (id)
 );
 
@@ -1178,9 +1180,13 @@ create table webhook_endpoints (
   delivery_keys bytea,
   ordered text,
   when_stuck text not null default 'block'::text,
+  held_back_from timestamp with time zone,
+  held_back_until timestamp with time zone,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
+
+CREATE INDEX webhook_endpoints_held_back_idx ON public.webhook_endpoints USING btree (id) WHERE (held_back_from IS NOT NULL);
 
 CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND (disabled_reason = 'operator'::text));
 

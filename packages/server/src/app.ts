@@ -21,7 +21,13 @@ import { createSumming } from './app/overview.ts';
 import { createOwnPresence } from './app/presence.ts';
 import { createRetention } from './app/retention.ts';
 import { createCounting } from './app/versions.ts';
-import { createBulkJobs, createReplays, createRunReporter, startDrainer } from './app/webhooks.ts';
+import {
+  createBulkJobs,
+  createHoldingBack,
+  createReplays,
+  createRunReporter,
+  startDrainer,
+} from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import type { Log } from './platform/log.ts';
@@ -103,6 +109,7 @@ export async function startService(
     const counting = createCounting(host);
     const jobs = createExportJobs(host, createRunReporter(host));
     const [bulkJobs, replays] = [createBulkJobs(host), createReplays(host)];
+    const holding = createHoldingBack(host);
     const notices = createNotices(host);
     const http = createHttp(host, {
       ...{ presence, retention, counting, jobs, bulkJobs, replays, notices },
@@ -126,7 +133,17 @@ export async function startService(
     if (settings.roles.some((role) => role !== 'drainer')) host.cold.watch.start();
     const summing = createSumming(host);
     const copies = createAuditCopies(host);
-    for (const work of [retention, counting, jobs, bulkJobs, replays, summing, notices, copies]) {
+    for (const work of [
+      retention,
+      counting,
+      jobs,
+      bulkJobs,
+      replays,
+      holding,
+      summing,
+      notices,
+      copies,
+    ]) {
       work.start();
       works.push(work);
     }

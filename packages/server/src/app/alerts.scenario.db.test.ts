@@ -179,6 +179,8 @@ describe('the alerts', { timeout: 120_000 }, () => {
       'SvcctlSchedulesBehind',
     );
     await db.query(sql`delete from export_schedules`);
+    await db.query(sql`update webhook_endpoints set held_back_from = now() where id = ${id}`);
+    await until('firing', 'SvcctlEndpointsFull');
     await db.query(sql`
       update webhook_endpoints set disabled_reason = 'failing', failures_in_row = 20 where id = ${id}`);
     await until('firing', 'SvcctlEndpointsDisabled');

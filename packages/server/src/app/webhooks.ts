@@ -19,6 +19,7 @@ import {
   Drainer,
   startBulkJobs,
   startForgetting,
+  startHoldingBack,
   startReplays,
   startSettling,
   watchAttempts,
@@ -45,6 +46,17 @@ export function createReplays({ settings, log, db, wakeUp, paceOf }: Host): Work
     startReplays(db, {
       ...{ wakeUp, deliveryDays, log, pace: paceOf('retries') },
       settleMillis: waits.replaySettleMillis,
+    }),
+  );
+}
+
+/** Makes the work that keeps endpoints from filling the disk. It runs only in a process that has the role `api`. */
+export function createHoldingBack({ settings, log, db }: Host): Work {
+  const { tenantWaiting: rows, tenantWaitingBytes: bytes, deliveryDays, waits } = settings;
+  return startLater(settings.roles.includes('api'), () =>
+    startHoldingBack(db, {
+      ...{ bounds: { rows, bytes }, deliveryDays, log },
+      everyMillis: waits.holdBackMillis,
     }),
   );
 }

@@ -137,6 +137,7 @@ export type EndpointTrouble =
   | 'disabling'
   | 'disabled'
   | 'held'
+  | 'full'
   | 'certificate';
 
 /** An endpoint that needs somebody. `since` and `until` are RFC 3339; after `until` it is disabled. */

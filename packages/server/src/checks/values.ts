@@ -11,6 +11,7 @@ const troubleTexts = {
   endpoints_gone: 'an endpoint is gone (410)',
   endpoints_disabled: 'an endpoint was disabled for its failures',
   endpoints_held: 'deliveries wait for an endpoint that was disabled by hand',
+  endpoints_full: 'incidents are held back from an endpoint, because too much waits',
   deliveries_abandoned: 'webhooks were given up after their last attempt',
   schedules_behind: 'a schedule of exports fails or is late',
   backup_overdue: 'a backup is overdue',

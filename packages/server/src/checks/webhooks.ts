@@ -109,6 +109,18 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     remedy: 'Enabling it delivers them; with --discard-backlog they are discarded.',
     command: (id) => `svcctl endpoints enable ${id}`,
   }),
+  ofEndpoints('full', {
+    holdSeconds: 0,
+    text: ({ tenant, host, until }) =>
+      until
+        ? `incidents were held back from the endpoint ${host} of ${tenant}, and were not replayed yet`
+        : `so much waits of ${tenant} that incidents are held back from its endpoint ${host}`,
+    many: (count) => `${numberOf(count, 'endpoint')} from which incidents were held back`,
+    well: 'no incident is held back from an endpoint',
+    remedy:
+      'They are stored. Let what waits be delivered, or discard it (svcctl endpoints enable --discard-backlog); then replay what the endpoint has missed, while SVC_DELIVERY_DAYS keep it.',
+    command: (id) => `svcctl endpoints show ${id}`,
+  }),
   ofEndpoints('certificate', {
     holdSeconds: 0,
     isRepeated: false,

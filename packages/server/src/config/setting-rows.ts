@@ -288,6 +288,16 @@ export const settingGroups = {
         help: 'Webhook endpoints that a tenant may have; 0 = any number.',
         sharedBy: ['api'],
       },
+      tenantWaiting: {
+        ...integer('SVC_TENANT_WAITING', 1_000_000, 0, 1_000_000_000),
+        help: 'Deliveries of a tenant that may wait to be delivered. With more, incidents are held back from its endpoints for which most of them wait, which a replay sends later; 0 = any number.',
+        sharedBy: ['api'],
+      },
+      tenantWaitingBytes: {
+        ...bytes('SVC_TENANT_WAITING_BYTES', 10 * giB, 0, 1024 * 1024 * giB),
+        help: 'The same of the bytes that they send; 0 = any number.',
+        sharedBy: ['api'],
+      },
       webhookMaxAttempts: {
         ...integer('SVC_WEBHOOK_MAX_ATTEMPTS', 8, 1, 100),
         help: 'Delivery attempts before a webhook is abandoned.',

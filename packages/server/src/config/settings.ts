@@ -89,6 +89,8 @@ export function sharedSettingsOf(settings: Settings): Record<string, string> {
 export type Waits = {
   /** Between two beats by which a process tells the others that it lives; with each it looks for new keys. */
   readonly beatMillis: number;
+  /** Between two counts of what waits to be delivered. */
+  readonly holdBackMillis: number;
   /** Between two looks whether all processes know a key, while keys are rotated. */
   readonly keysMillis: number;
   /** Between two looks of a drainer whether its part of the lanes is right; it tells by them that it lives. */
@@ -109,6 +111,7 @@ export type Waits = {
 
 export const usualWaits: Waits = {
   beatMillis: 10_000,
+  holdBackMillis: 2000,
   keysMillis: 1000,
   lanesMillis: 2000,
   replaySettleMillis: 2000,

@@ -101,6 +101,12 @@ export const triedFilterSchema = Type.Object({
 export const acceptedIncidentSchema = Type.Object({
   id: Type.String(),
   deliveries: Type.Array(acceptedDeliverySchema),
+  held_back: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'ids of endpoints that want it and get it by a replay, because too much of their tenant waits already',
+    }),
+  ),
   warnings: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -114,6 +120,11 @@ export const reportedLinesSchema = Type.Object({
   accepted: Type.Integer({ description: 'incidents that are stored now, and durable' }),
   duplicates: Type.Integer({ description: 'reported before, under the same idempotency key' }),
   deliveries: Type.Integer({ description: 'made for those that are accepted' }),
+  held_back: Type.Optional(
+    Type.Integer({
+      description: 'deliveries that were not made, because too much waits: a replay makes them',
+    }),
+  ),
   rejected: {
     ...ingestAnswerSchema.properties.rejected,
     description: 'the first 1,000; `code` is that of a report alone, or tenant_not_allowed',
@@ -169,6 +180,10 @@ export const incidentDetailSchema = Type.Object({
   filtered_out: Type.Array(Type.String(), {
     description:
       'ids of endpoints that wanted its type and store, and whose filters let it not through when it was reported',
+  }),
+  held_back: Type.Array(Type.String(), {
+    description:
+      'ids of endpoints that did not get it when it was reported, because too much of their tenant waited: a replay of what they missed sends it',
   }),
 });
 

@@ -23,6 +23,7 @@ export { describeWebhooks } from './event-types/describe.ts';
 export { listAllTypes } from './event-types/event-types.ts';
 export { webhookFigures } from './figures.ts';
 export { startForgetting } from './forget.ts';
+export { startHoldingBack } from './hold-back.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
 export { createReportIncident } from './incidents/report-incident.ts';
 export { countTroubles, readWebhooksOverview } from './read-overview.ts';

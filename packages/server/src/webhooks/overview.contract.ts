@@ -21,6 +21,9 @@ export const webhooksOverviewSchema = Type.Object({
   held: Type.Integer({
     description: 'endpoints that an operator has disabled, and for which deliveries wait',
   }),
+  full: Type.Integer({
+    description: 'endpoints from which incidents are held back, or were and are not replayed',
+  }),
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',
   }),

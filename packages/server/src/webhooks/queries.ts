@@ -168,6 +168,13 @@ export const pollUrl = 'pull:';
 /** Whether the receiver of the endpoint `e` fetches its deliveries. */
 export const isPolled = raw(`(e.url = '${pollUrl}')`);
 
+/** Whether incidents are held back from the endpoint `e` now. */
+export const isHeldBack = raw('e.held_back_from is not null and e.held_back_until is null');
+
+/** Since when they are or were, as JSON; null: they were not. */
+export const heldBack = sql`case when held_back_from is not null then json_build_object(
+  'since', ${instantText('held_back_from')}, 'until', ${instantText('held_back_until')}) end`;
+
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
 

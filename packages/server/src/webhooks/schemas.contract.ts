@@ -248,6 +248,10 @@ export const endpointSchema = Type.Object({
     },
     { description: 'deliveries that are queued or pending' },
   ),
+  held_back: nullable(
+    Type.Object({ since: instantSchema, until: nullable(instantSchema) }),
+    'since when incidents are held back from it, because too much of its tenant waits, and until when they were (null: they are); null when none were, or a replay of what it missed has sent them',
+  ),
   previous_secret_until: nullable(
     Type.String({
       ...instantSchema,

@@ -100,6 +100,22 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   );
 }
 
+/** Since when incidents were held back, because too much waits. REPLAY sends them. */
+function HeldBack({ since, until }: NonNullable<Endpoint['held_back']>): ReactNode {
+  if (until === null) {
+    return (
+      <>
+        since <Instant at={since} />: too much waits
+      </>
+    );
+  }
+  return (
+    <>
+      <Instant at={since} /> to <Instant at={until} />: not replayed yet
+    </>
+  );
+}
+
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { throttled_until: throttled, disabled_at: disabled, disabled_by: by } = endpoint;
   const { previous_secret_until: previous, retry_schedule: schedule, rate_limit: rate } = endpoint;
@@ -118,6 +134,7 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
             </>
           ) : undefined,
         backlog: `${backlogText(endpoint.backlog)} queued or pending`,
+        'held back': endpoint.held_back === null ? undefined : <HeldBack {...endpoint.held_back} />,
         name: endpoint.name ?? undefined,
         uid: endpoint.uid === null ? undefined : copied(endpoint.uid),
         labels:

@@ -55,7 +55,8 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
           ) : (
             <Deliveries incident={data} deliveries={deliveries} retries={retries} />
           )}
-          <FilteredOut ids={data.filtered_out} />
+          <NotSent title="FILTERED OUT" ids={data.filtered_out} />
+          <NotSent title="HELD BACK: TOO MUCH WAITED" ids={data.held_back} />
           <h3 className="caps below-8">PAYLOAD</h3>
           <ErasedAt at={data.erased_at} />
           <JsonText source={data.body} />
@@ -232,8 +233,8 @@ function DeliveryLine(props: {
 }
 
 function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
-  const { tenant, type, filtered_out: filtered } = incident;
-  if (filtered.length > 0) return <p className="muted below-16">None.</p>;
+  const { tenant, type, filtered_out: filtered, held_back: held } = incident;
+  if (filtered.length + held.length > 0) return <p className="muted below-16">None.</p>;
   return (
     <p className="muted below-16">
       None: no <a href={`#/endpoints${stringifySearch({ tenant })}`}>endpoint of {tenant}</a> wanted{' '}
@@ -242,15 +243,18 @@ function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
   );
 }
 
-/** The endpoints whose filters kept the incident back when it was reported, some of which may be deleted by now. */
-function FilteredOut({ ids }: { ids: readonly string[] }): ReactNode {
+/**
+ * The endpoints that did not get the incident when it was reported, for their filters or for what waited, some of which may
+ * be deleted by now.
+ */
+function NotSent({ title, ids }: { title: string; ids: readonly string[] }): ReactNode {
   const { hasScope } = useSession();
   const [isWhole, setIsWhole] = useState(false);
   if (ids.length === 0) return null;
   const shown = isWhole ? ids : ids.slice(0, shownFiltered);
   return (
     <>
-      <h3 className="caps below-8">FILTERED OUT</h3>
+      <h3 className="caps below-8">{title}</h3>
       <ul className="line-over below-16">
         {shown.map((id) => (
           <li key={id} className={classes.delivery}>

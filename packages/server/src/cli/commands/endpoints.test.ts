@@ -26,6 +26,7 @@ const endpoint: Endpoint = {
   disabled_reason: null,
   disabled_at: null,
   disabled_by: null,
+  held_back: null,
   max_attempts: null,
   retry_schedule: [5, 60],
   rate_limit: null,

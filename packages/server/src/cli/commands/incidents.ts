@@ -80,18 +80,21 @@ const show = call('GET /incidents/:id', {
     ['size', formatBytes(incident.size_bytes)],
     ...whereAny('erased', incident.erased_at && utc(incident.erased_at)),
   ],
-  more: ({ deliveries, filtered_out: filtered }, answer, context) => [
+  more: ({ deliveries, filtered_out: filtered, held_back: held }, answer, context) => [
     ...section(context, 'DATA', jsonLines(answer, 'data')),
     ...section(
       context,
       'DELIVERIES',
       deliveries.length === 0
-        ? [filtered.length === 0 ? 'none: no endpoint took it' : 'none']
+        ? [filtered.length + held.length === 0 ? 'none: no endpoint took it' : 'none']
         : deliveries.map(({ id, status, endpoint_id }) =>
             printable(`${id}  ${status.padEnd(9)}  ${endpoint_id}`),
           ),
     ),
     ...(filtered.length === 0 ? [] : section(context, 'FILTERED OUT, by the filters of', filtered)),
+    ...(held.length === 0
+      ? []
+      : section(context, 'HELD BACK, because too much waited, from', held)),
   ],
 });
 
@@ -152,11 +155,16 @@ const send = call('POST /incidents', {
     return options.key === undefined ? post() : withRetries(context.io, post);
   },
   prints: ({ id }) => id,
-  done(_id, { id, deliveries }, { options: { tenant, type } }) {
+  done(_id, { id, deliveries, held_back: held = [] }, { options: { tenant, type } }) {
     const count = deliveries.length;
+    const where = `Look: svcctl incidents show ${id}`;
+    if (held.length > 0) {
+      const others = count === 0 ? '' : `, with ${numberOf(count, 'delivery', 'deliveries')}`;
+      return `Accepted${others}. Too much waits: it was held back from ${numberOf(held.length, 'endpoint')}. ${where}`;
+    }
     return count === 0
       ? `Accepted. No endpoint of ${tenant} wants ${type}: nothing to deliver.`
-      : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${id}`;
+      : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. ${where}`;
   },
 });
 

@@ -43,6 +43,15 @@ export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
   return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;
 }
 
+/** Since when incidents were held back from an endpoint; null when none were. */
+function heldBackOf({ id, held_back: held }: Endpoint): string | null {
+  if (held === null) return null;
+  const replay = `svcctl endpoints replay ${id} --since ${held.since}`;
+  return held.until === null
+    ? `since ${utc(held.since)}, because too much waits`
+    : `from ${utc(held.since)} to ${utc(held.until)}: ${replay} sends it`;
+}
+
 /** All that is told of an endpoint: how it fares, and then how it is set. */
 export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
   const { breaker, retry_schedule, rate_limit, max_attempts, disable_after_days } = endpoint;
@@ -57,6 +66,7 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['state', stateOf(endpoint, nowMillis)],
     ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
     ['backlog', backlogOf(endpoint)],
+    ...whereAny('held back', heldBackOf(endpoint)),
     ...(endpoint.story === undefined ? [] : storyFacts(endpoint.story, nowMillis)),
     ['failures in row', String(breaker.failures_in_row)],
     ...whereAny('throttled until', throttled_until && utc(throttled_until)),

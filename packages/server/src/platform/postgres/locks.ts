@@ -20,6 +20,7 @@ export const advisoryLocks = {
   notices: 7_340_132,
   keys: 7_340_133,
   schedules: 7_340_134,
+  holdingBack: 7_340_141,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_018,
   tags: 734_013,

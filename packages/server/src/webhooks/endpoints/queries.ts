@@ -7,7 +7,7 @@ import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
-import { breakerClosed, hourNow, pollUrl, wantedTypes } from '../queries.ts';
+import { breakerClosed, heldBack, hourNow, pollUrl, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 
@@ -105,7 +105,7 @@ export const columns = sql`id, tenant, case when url = ${raw(`'${pollUrl}'`)} th
   case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   ${breaker} as breaker,
   case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
-  ${backlog} as backlog,
+  ${backlog} as backlog, ${heldBack} as held_back,
   case when previous_secrets_until[1] > now() then ${instantText('previous_secrets_until[1]')} end
     as previous_secret_until,
   ${instantText('webhook_endpoints.created_at')} as created_at,

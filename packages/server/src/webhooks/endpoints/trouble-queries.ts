@@ -12,6 +12,9 @@ const isHeld = sql`deleted_at is null and disabled_reason = 'operator' and exist
   select from deliveries d where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
     and d.next_attempt_at is not null)`;
 
+/** Endpoints from which incidents are held back, or were and nobody has replayed them. */
+const wasHeldBack = sql`deleted_at is null and held_back_from is not null`;
+
 /** The health of endpoints that need somebody, found without a look at all others. */
 const troubled = (reach: Reach) => sql`(
   select id, enabled, failures_in_row, health, is_held from (
@@ -30,6 +33,7 @@ type TroubledCounts = {
   gone: number;
   disabled: number;
   held: number;
+  full: number;
 };
 
 /** How many endpoints fare ill, each counted once. */
@@ -39,9 +43,12 @@ export async function countTroubled(db: Queryable, reach: Reach): Promise<Troubl
       count(*) filter (where health = 'degraded')::int as degraded,
       count(*) filter (where health = 'gone')::int as gone,
       count(*) filter (where health = 'disabled' and not is_held)::int as disabled,
-      count(*) filter (where is_held)::int as held
+      count(*) filter (where is_held)::int as held, (
+        select count(*) from webhook_endpoints
+        where ${wasHeldBack} and (${reach}::text[] is null or tenant = any(${reach}::text[]))
+      )::int as full
     from ${troubled(reach)}`);
-  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0, held: 0 };
+  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0, held: 0, full: 0 };
 }
 
 /** Lists these endpoints: first those that are paused, then those that are disabled, then by failures in a row. */
@@ -67,7 +74,7 @@ export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held' | 'certificate';
+  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held' | 'full' | 'certificate';
   since: string;
   until: string | null;
 };
@@ -89,7 +96,7 @@ const disabledFrom = sql`failing_since + make_interval(days => disable_after_day
 /**
  * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
  * within a day; those that are disabled because they are gone, or failed for long; those that an operator has disabled
- * while deliveries wait; and those of which a certificate ends within 30 days.
+ * while deliveries wait; those from which incidents were held back; and those of which a certificate ends within 30 days.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
@@ -105,6 +112,8 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
       where ${isTroubled} and not enabled and disabled_reason in ('gone', 'failing')
       union all
       select id, tenant, url, disabled_at, null, 'held' from webhook_endpoints where ${isHeld}
+      union all
+      select id, tenant, url, held_back_from, held_back_until, 'full' from webhook_endpoints where ${wasHeldBack}
       union all
       select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
       where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()

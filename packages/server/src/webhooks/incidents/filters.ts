@@ -13,7 +13,7 @@ import {
   subjectOf,
   wantsOf,
 } from '../subscription.ts';
-import { type FilterRow, listFilters } from './queries.ts';
+import { type FilterRow, listFilters } from './filter-queries.ts';
 
 const [refused, passed, notAsked] = [0, 1, 2];
 

@@ -16,7 +16,7 @@ import {
 } from '../find-queries.ts';
 import { timeText } from '../lanes.ts';
 import { newDeliveryId, orderedParts } from '../order/insert-queries.ts';
-import { configVersion, hasRunOut, isPolled, wantedTypes, wantsTypeAndStore } from '../queries.ts';
+import { configVersion, hasRunOut, isHeldBack, isPolled, wantsTypeAndStore } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
 import type { DeliveryStatus } from '../values.ts';
@@ -50,6 +50,8 @@ export type StoredIncident = {
   is_unjudged: boolean;
   /** The deliveries, in the order of their endpoints. */
   deliveries: AcceptedDelivery[];
+  /** The endpoints from which it is held back, because too much waits already. */
+  held_back: string[];
   /** The endpoints to wake: those of the deliveries, without disabled ones, for which deliveries wait. */
   due: string[];
   /** The deliveries that were claimed as they were stored. Their endpoints need no waking. */
@@ -78,6 +80,9 @@ type ClaimedHere = Pick<
  * An incident is not stored either when one of its receivers has a filter of which its judgement does not tell: it was
  * saved since the filters were read.
  *
+ * An endpoint for which too much waits gets no delivery, unless it is the only receiver: the incident is noted as held back
+ * from it, and a replay sends it.
+ *
  * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
  * the lane has another keeper by now.
  */
@@ -101,29 +106,32 @@ export async function insertIncidents(
         where ${hasRunOut}
       returning incident_id
     ), incident as (
-      insert into incidents (id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, filtered_out)
-      select id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, endpoint_ids
+      insert into incidents (id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, filtered_out,
+        held_back)
+      select id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, filtered_out, held_back
       from reported left join (
-        select incident_id, array_agg(id order by id) as endpoint_ids from candidate where not passes group by incident_id
-      ) filtered on filtered.incident_id = reported.id
+        select incident_id, array_agg(id order by id) filter (where not passes) as filtered_out,
+          array_agg(id order by id) filter (where passes) as held_back
+        from candidate where not passes or is_held_back group by incident_id
+      ) kept on kept.incident_id = reported.id
       where (key is null or id in (select incident_id from taken_key)) and id not in (select incident_id from unjudged)
       order by place
-      returning id
+      returning id, held_back
     ), room as materialized (
       select endpoint_id, count
       from ${givenRows('given', rooms, { lane: 'smallint', endpointId: 'text', count: 'int' })}
       join lanes using (lane) where lanes.keeper = ${lease.keeper}
     ), receiver as materialized (
-      select incident_id, type, time_text, id, tenant, lane, url, enabled, max_attempts, ${randomText} as random,
+      select incident_id, type, size_bytes, time_text, id, tenant, lane, url, enabled, max_attempts, ${randomText} as random,
         config_version, enabled and paused_until is null ${order.mayClaim}
           and row_number() over (partition by id order by place) <= room.count as is_claimed ${order.ofReceiver}
       from candidate left join room on room.endpoint_id = candidate.id
-      where passes
+      where passes and not is_held_back
     ), ${order.keyed} delivery as (
       insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
-        max_attempts, lease, leased_until ${order.columns})
+        max_attempts, size_bytes, lease, leased_until ${order.columns})
       select lane, ${newDeliveryId}, incident_id, receiver.id, tenant, type, url, 'msg_' || substr(random, 12, 16),
-        coalesce(max_attempts, ${maxAttempts}), case when is_claimed then ${lease.id}::bigint end,
+        coalesce(max_attempts, ${maxAttempts}), size_bytes, case when is_claimed then ${lease.id}::bigint end,
         case when is_claimed then now() + make_interval(secs => ${lease.seconds}) end ${order.values}
       from incident join receiver on receiver.incident_id = incident.id ${order.joined}
       returning lane, id, incident_id, endpoint_id, idempotency_key, status, max_attempts, lease, sequence
@@ -138,13 +146,14 @@ export async function insertIncidents(
       select incident_id, array_agg(id) as due from receiver
       where enabled and is_claimed is not true group by incident_id
     )
-    select incident.id, false as is_unjudged, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due,
+    select incident.id, false as is_unjudged, coalesce(deliveries, '[]') as deliveries,
+      coalesce(held_back, '{}') as held_back, coalesce(due, '{}') as due,
       coalesce(claimed, '[]') as claimed,
       (select json_object_agg(id, config_version) from receiver where is_claimed) as config_versions
     from incident left join made on made.incident_id = incident.id
     left join waiting on waiting.incident_id = incident.id
     union all
-    select incident_id, true, '[]', '{}', '[]', null from unjudged`);
+    select incident_id, true, '[]', '{}', '{}', '[]', null from unjudged`);
 }
 
 /**
@@ -185,9 +194,10 @@ function receiversOf(
       ) with ordinality as reported(id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent,
         time_text, endpoint_id, key, digest, wants, list, verdicts, place)
     ), candidate as materialized (
-      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url,
+      select reported.id as incident_id, reported.place, reported.type, octet_length(reported.body) as size_bytes, time_text, e.id, e.tenant, e.lane, e.url,
         e.enabled and not ${isPolled} as enabled, e.paused_until, e.max_attempts, ${configVersion} as config_version,
-        case when ${order.isKnown} then ${passes} end as passes ${order.ofCandidate}
+        case when ${order.isKnown} then ${passes} end as passes,
+        reported.endpoint_id is null and ${isHeldBack} as is_held_back ${order.ofCandidate}
       from reported join webhook_endpoints e
         on e.tenant = reported.tenant and e.deleted_at is null
         and (e.id = reported.endpoint_id
@@ -197,25 +207,6 @@ function receiversOf(
     ), unjudged as materialized (
       select distinct incident_id from candidate where passes is null
     )`;
-}
-
-/** The filters of a tenant's endpoints, and who asks them. */
-export type FilterRow = {
-  /** By which a statement knows a filter: the MD5 of its text. */
-  key: string;
-  /** null: these have none, but some of them are ordered. */
-  filter: string | null;
-  has_order: boolean;
-  wants: { types: string[]; stores: string[] | null }[];
-};
-
-export async function listFilters(db: Queryable, tenant: string): Promise<FilterRow[]> {
-  return db.query<FilterRow>(sql`
-    select filter_key::text as key, filter, bool_or(ordered is not null) as has_order,
-      json_agg(json_build_object('types', ${wantedTypes}, 'stores', stores)) as wants
-    from webhook_endpoints
-    where tenant = ${tenant} and deleted_at is null and (filter is not null or ordered is not null)
-    group by filter_key, filter order by filter_key`);
 }
 
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement
@@ -250,6 +241,7 @@ const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_a
 
 type IncidentWithBody = IncidentRow & {
   filtered_out: string[];
+  held_back: string[];
   body: string;
   size_bytes: number;
   erased_at: string | null;
@@ -262,7 +254,8 @@ export async function findIncident(
   reach: readonly string[] | null,
 ): Promise<IncidentWithBody | undefined> {
   const rows = await db.query<IncidentWithBody>(sql`
-    select ${columns}, coalesce(filtered_out, '{}') as filtered_out, body, coalesce(body_bytes, octet_length(body)) as size_bytes,
+    select ${columns}, coalesce(filtered_out, '{}') as filtered_out,
+      coalesce(held_back, '{}') as held_back, body, coalesce(body_bytes, octet_length(body)) as size_bytes,
       ${instantText('erased_at')} as erased_at, request_id from incidents where id = ${id}
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
   return rows[0];

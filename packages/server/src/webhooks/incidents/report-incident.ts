@@ -11,6 +11,7 @@ import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { Catalogue } from '../event-types/catalogue.ts';
+import { listHeldBack } from '../hold-back-queries.ts';
 import type { WebhookOptions } from '../options.ts';
 import type { Filtered } from '../subscription.ts';
 import { IncidentFilters } from './filters.ts';
@@ -19,7 +20,12 @@ import { listDeliveriesOfIncident } from './queries.ts';
 import { isSameRequest, requestDigest } from './report-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
-type Accepted = { id: string; deliveries: AcceptedDelivery[]; warnings?: string[] };
+type Accepted = {
+  id: string;
+  deliveries: AcceptedDelivery[];
+  held_back?: string[];
+  warnings?: string[];
+};
 
 export type Report = {
   request: Request;
@@ -34,7 +40,13 @@ export type ReportIncident = (actor: Actor, report: Report) => Promise<Accepted>
 /** What became of one report of many: it is refused, or accepted, now or before under the same key. */
 export type ReportOutcome =
   | { refusal: Pick<AppError, 'detail'> & { readonly code: string } }
-  | { refusal: null; isRepeated: boolean; deliveries: number; warnings: readonly string[] };
+  | {
+      refusal: null;
+      isRepeated: boolean;
+      deliveries: number;
+      heldBack: number;
+      warnings: readonly string[];
+    };
 
 type Options = Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
   readonly log: Pick<Log, 'warn'>;
@@ -86,7 +98,9 @@ export function createReportIncident(
         const settled = await settle(prepared, stored);
         if (settled === undefined) continue;
         const { id, made } = settled;
-        return { id, deliveries: made ?? (await listFirstDeliveries(db, id)), ...told };
+        const deliveries = made?.deliveries ?? (await listFirstDeliveries(db, id));
+        const heldBack = made?.held_back ?? (await listHeldBack(db, id));
+        return { id, deliveries, ...(heldBack.length > 0 && { held_back: heldBack }), ...told };
       }
       throw neverSettled();
     },
@@ -164,7 +178,7 @@ function createSteps(db: Queryable, options: Options) {
   ): Promise<Settled | undefined> => {
     // A filter was saved meanwhile.
     if (stored?.is_unjudged) await filters.reload(tenant);
-    else if (stored !== null) return { id: stored.id, made: stored.deliveries };
+    else if (stored !== null) return { id: stored.id, made: stored };
     else if (key !== null) {
       // It is not there when it ran out between the two statements.
       const id = await findEarlier(db, request, key);
@@ -180,10 +194,18 @@ const outOfReach = {
   detail: 'this token may not report incidents of this tenant',
 } as const;
 
-type Settled = { id: string; made: AcceptedDelivery[] | null };
+type Settled = {
+  id: string;
+  made: Pick<queries.StoredIncident, 'deliveries' | 'held_back'> | null;
+};
 
 const acceptedOf = ({ made }: Settled) =>
-  ({ refusal: null, isRepeated: made === null, deliveries: made?.length ?? 0 }) as const;
+  ({
+    refusal: null,
+    isRepeated: made === null,
+    deliveries: made?.deliveries.length ?? 0,
+    heldBack: made?.held_back.length ?? 0,
+  }) as const;
 
 type Stored = queries.StoredIncident | null;
 type Store = (incidents: readonly queries.NewIncident[]) => Promise<Stored[]>;

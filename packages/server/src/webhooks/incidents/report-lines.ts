@@ -103,6 +103,7 @@ class Tally {
   #accepted = 0;
   #duplicates = 0;
   #deliveries = 0;
+  #heldBack = 0;
   readonly #rejections = new Rejections();
   readonly #warnings: NonNullable<ReportedLines['warnings']> = [];
 
@@ -118,6 +119,7 @@ class Tally {
         if (outcome.isRepeated) this.#duplicates += 1;
         else this.#accepted += 1;
         this.#deliveries += outcome.deliveries;
+        this.#heldBack += outcome.heldBack;
         for (const message of outcome.warnings) {
           if (this.#warnings.length < mostWarnings) this.#warnings.push({ index, message });
         }
@@ -129,6 +131,7 @@ class Tally {
     return {
       ...{ accepted: this.#accepted, duplicates: this.#duplicates, deliveries: this.#deliveries },
       ...{ rejected: this.#rejections.first(), rejected_count: this.#rejections.count },
+      ...(this.#heldBack > 0 && { held_back: this.#heldBack }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
     };
   }

@@ -8,7 +8,7 @@ import { armed, countOut } from '../dead-letters/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import type { PacedTable } from '../paced-queries.ts';
-import { isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
+import { isHeldBack, isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
 
 /** The tenants that whoever asks may touch; null means all. */
@@ -227,11 +227,12 @@ export async function makeDeliveries(
       })}
     )
     insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
-      max_attempts, next_attempt_at, last_attempt_at, replay_of, replay_id, order_key, order_state)
+      max_attempts, size_bytes, next_attempt_at, last_attempt_at, replay_of, replay_id, order_key, order_state)
     select e.lane, 'dlv_' || lpad(e.lane::text, 2, '0') || time_text || substr(random, 1, 11), incident_id, e.id,
       e.tenant, type, e.url,
       coalesce(case when ${keepsIds}::boolean then first_key end, 'msg_' || substr(random, 12, 16)),
-      coalesce(e.max_attempts, ${maxAttempts}), case when key is null then ${dueInOrder} else ${neverDue} end, now(),
+      coalesce(e.max_attempts, ${maxAttempts}), (select octet_length(body) from incidents i where i.id = incident_id),
+      case when key is null then ${dueInOrder} else ${neverDue} end, now(),
       first_key, ${id}, key, case when key is not null then 'joins' end
     from given join webhook_endpoints e on e.id = ${endpointId}
     cross join lateral (select ${keyOfIncident(sql`incident_id`)} as key) as ordered order by place
@@ -349,6 +350,8 @@ export const replayTable: PacedTable = {
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
   readonly place: ReplayPlace | null;
   readonly isEndpointDisabled: boolean;
+  /** Whether so much waits that nothing more is queued for the endpoint. */
+  readonly isHeldBack: boolean;
   /** Whether the range ended so long ago that each report of it is committed. */
   readonly isSettled: boolean;
 };
@@ -368,6 +371,7 @@ export async function lockReadyReplay(
       case when j.place_id is not null then json_build_object('at', ${instantText('j.place_at')}, 'id', j.place_id) end
         as place,
       exists (select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled) as "isEndpointDisabled",
+      exists (select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}) as "isHeldBack",
       j.reported_until < now() - make_interval(secs => ${settleSeconds}) as "isSettled"
     from replays j
     where j.state = 'running' and coalesce(j.ready_at <= clock_timestamp(), true)

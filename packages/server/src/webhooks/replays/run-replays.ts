@@ -62,6 +62,10 @@ async function doShare(
   if (room <= 0) {
     return { ...nothing, waitSeconds: job.isEndpointDisabled ? waits.disabled : waits.full };
   }
+  // What is re-armed is there already.
+  if (job.isHeldBack && job.selection !== 'failed') {
+    return { ...nothing, waitSeconds: waits.disabled };
+  }
   const limit = Math.min(room, shareOf(job.rate));
   const walk = { after: job.place, days };
   const { rows, end, filter: text } = await queries.lookAt(db, job, walk);

@@ -1,0 +1,102 @@
+import sql, { empty, raw } from 'sql-template-tag';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { advisoryLocks } from '../platform/postgres/locks.ts';
+import { waitingHeads } from './drainer/queries.ts';
+import { allLanes } from './lanes.ts';
+import { isHeldBack } from './queries.ts';
+
+/** Takes the lock of counting what waits until the transaction ends, if it is free. */
+export async function tryLockHoldingBack(connection: Queryable): Promise<boolean> {
+  const rows = await connection.query<{ is_locked: boolean }>(
+    sql`select pg_try_advisory_xact_lock(${advisoryLocks.holdingBack}) as is_locked`,
+  );
+  return rows[0]?.is_locked ?? false;
+}
+
+/** What waits for an endpoint. */
+export type Backlog = {
+  id: string;
+  tenant: string;
+  rows: number;
+  bytes: number;
+  is_held_back: boolean;
+};
+
+/** A delivery of which the previous release did not note how large it is. */
+const guessedBytes = raw('1024');
+
+/**
+ * Counts what waits for each endpoint, up to `mostRows` of each; 0: all. It goes along the index of what waits,
+ * and sums the bytes that the rows themselves tell: a look at each payload took ten times as long.
+ */
+export async function listBacklogs(db: Queryable, mostRows: number): Promise<Backlog[]> {
+  const bound = mostRows === 0 ? empty : sql`limit ${mostRows}`;
+  return db.query<Backlog>(sql`
+    ${waitingHeads(allLanes)}
+    select e.id, e.tenant, counted.rows, counted.bytes, ${isHeldBack} as is_held_back
+    from heads join webhook_endpoints e on e.id = heads.endpoint_id and e.deleted_at is null
+    cross join lateral (
+      select count(*) as rows, coalesce(sum(bytes), 0)::float8 as bytes from (
+        select coalesce(d.size_bytes, ${guessedBytes}) as bytes from deliveries d
+        where d.lane = heads.lane and d.endpoint_id = heads.endpoint_id and d.next_attempt_at is not null ${bound}
+      ) waiting
+    ) counted`);
+}
+
+/** Counts the endpoints of these tenants. */
+export async function countEndpointsOf(
+  db: Queryable,
+  tenants: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await db.query<{ tenant: string; count: number }>(sql`
+    select tenant, count(*) as count from webhook_endpoints
+    where tenant = any(${tenants}::text[]) and deleted_at is null group by tenant`);
+  return new Map(rows.map(({ tenant, count }) => [tenant, count]));
+}
+
+export type HeldBackChanges = {
+  begun: { endpoint: string; tenant: string }[];
+  ended: { endpoint: string; tenant: string }[];
+};
+
+/**
+ * Marks the endpoints from which incidents are held back from now on; all others get them again. What was held back is
+ * forgotten when a replay has sent all of it, or it is too old for one. It begins a second before the mark, for reports that
+ * were under way; whoever has seen its end asks for a replay of all that was reported before.
+ */
+export async function markHeldBack(
+  db: Queryable,
+  full: readonly string[],
+  deliveryDays: number,
+): Promise<HeldBackChanges> {
+  const rows = await db.query<HeldBackChanges>(sql`
+    with full_now as (select unnest(${full}::text[]) collate "C" as id), begun as (
+      update webhook_endpoints e set held_back_until = null,
+        held_back_from = coalesce(held_back_from, clock_timestamp() - interval '1 second')
+      where id in (select id from full_now) and deleted_at is null and (${isHeldBack}) is not true
+      returning id as endpoint, tenant
+    ), ended as (
+      update webhook_endpoints e set held_back_until = clock_timestamp()
+      where ${isHeldBack} and id not in (select id from full_now)
+      returning id as endpoint, tenant
+    ), forgotten as (
+      update webhook_endpoints e set held_back_from = null, held_back_until = null
+      where held_back_from is not null and held_back_until < now() and id not in (select id from full_now)
+        and (held_back_until < now() - make_interval(days => ${deliveryDays}) or exists (
+          select from replays r
+          where r.endpoint_id = e.id and r.state = 'completed' and r.selection in ('missed', 'all')
+            and r.incident_id is null and r.event_types is null
+            and r.reported_from <= e.held_back_from and r.reported_until >= e.held_back_until))
+    )
+    select (select coalesce(json_agg(begun), '[]') from begun) as begun,
+      (select coalesce(json_agg(ended), '[]') from ended) as ended`);
+  return rows[0] ?? { begun: [], ended: [] };
+}
+
+/** The endpoints from which an incident was held back when it was reported. */
+export async function listHeldBack(db: Queryable, id: string): Promise<string[]> {
+  const rows = await db.query<{ held_back: string[] }>(
+    sql`select coalesce(held_back, '{}') as held_back from incidents where id = ${id}`,
+  );
+  return rows[0]?.held_back ?? [];
+}

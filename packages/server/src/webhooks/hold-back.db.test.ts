@@ -1,0 +1,128 @@
+import sql from 'sql-template-tag';
+import { beforeEach, expect, test } from 'vitest';
+import { useReceiver } from '../../test/receiver.ts';
+import { useTestService } from '../../test/service.ts';
+
+const service = useTestService(
+  { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_TENANT_WAITING: '6' },
+  undefined,
+  { waits: { holdBackMillis: 20, replaySettleMillis: 0 } },
+);
+const receiver = useReceiver('each');
+const patient = { timeout: 30_000, interval: 20 };
+let tenants = 0;
+let tenant = '';
+beforeEach(() => {
+  tenant = `T${++tenants}`;
+});
+
+const post = async (path: string, body: object) => {
+  const answer = await service.call('POST', path, { body });
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.json;
+};
+const add = async (more: object = {}): Promise<string> =>
+  (await post('/webhook/endpoints', { tenant, url: receiver.url(), ...more })).id;
+const report = (n: number, more: object = {}) =>
+  post('/incidents', { tenant, type: 'incident.created', data: { n }, ...more });
+const show = async (id: string) => (await service.call('GET', `/webhook/endpoints/${id}`)).json;
+const heldBack = (id: string, told: unknown) =>
+  expect.poll(async () => (await show(id)).held_back, patient).toEqual(told);
+const held = { since: expect.any(String), until: null };
+const wasHeld = { since: expect.any(String), until: expect.any(String) };
+const fill = async (): Promise<string> => {
+  const id = await add({ enabled: false });
+  for (let n = 0; n < 6; n++) await report(n);
+  await heldBack(id, held);
+  return id;
+};
+
+test('an endpoint gets no more than its tenant may have waiting, its others do, and a replay sends the rest', async () => {
+  const full = await fill();
+  const other = await add({ url: receiver.url('/other') });
+  const answers = [await report(6, { idempotency_key: 'k' }), await report(7)];
+  for (const answer of answers) {
+    expect(answer.held_back).toEqual([full]);
+    expect(answer.deliveries).toMatchObject([{ endpoint_id: other }]);
+    const { json } = await service.call('GET', `/incidents/${answer.id}`);
+    expect(json).toMatchObject({ held_back: [full], filtered_out: [] });
+  }
+  expect(await report(6, { idempotency_key: 'k' })).toEqual(answers[0]);
+  expect((await show(full)).backlog.count).toBe(6);
+  await receiver.waitFor(2);
+
+  await service.call('PATCH', `/webhook/endpoints/${full}`, { body: { enabled: true } });
+  await heldBack(full, wasHeld);
+  await receiver.waitFor(8);
+  const { since } = (await show(full)).held_back;
+  await post(`/webhook/endpoints/${full}/replay`, { since });
+  await receiver.waitFor(10);
+  const came = receiver.requests.filter(({ path }) => path !== '/other');
+  const numbers = came.map(({ body }) => JSON.parse(body).data.n as number);
+  expect(numbers.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  await heldBack(full, null);
+});
+
+test('a batch tells how many deliveries were held back', async () => {
+  await fill();
+  const lines = [1, 2].map((n) => JSON.stringify({ tenant, type: 'x.y', data: n })).join('\n');
+  const headers = { 'content-type': 'application/x-ndjson', 'idempotency-key': tenant };
+  const answer = await service.call('POST', '/incidents', { body: Buffer.from(lines), headers });
+  expect(answer.json).toMatchObject({ accepted: 2, deliveries: 0, held_back: 2 });
+});
+
+test('a ping goes to an endpoint that is full because it fails', async () => {
+  const full = await add({ url: 'http://127.0.0.1:9/in' });
+  for (let n = 0; n < 6; n++) await report(n);
+  await heldBack(full, held);
+  expect(await report(6)).toMatchObject({ deliveries: [], held_back: [full] });
+  expect(await post(`/webhook/endpoints/${full}/ping`, {})).toMatchObject({
+    ...{ endpoint_id: full, status: 'pending' },
+  });
+});
+
+test('a mark that does not fit what waits is right again by itself', async () => {
+  const full = await fill();
+  const other = await add();
+  await service.db.query(sql`
+    update webhook_endpoints set held_back_from = case when id = ${other} then now() end, held_back_until = null
+    where id in (${full}, ${other})`);
+  await heldBack(full, held);
+  await heldBack(other, wasHeld);
+});
+
+test('of what is reported while marks come and go, every endpoint gets each incident or is named by it', async () => {
+  const ids = [await add(), await add()];
+  const enable = (enabled: boolean) =>
+    service.call('PATCH', `/webhook/endpoints/${ids[0]}`, { body: { enabled } });
+  let n = 0;
+  const reportMany = () => Array.from({ length: 12 }, () => report(n++));
+  for (let round = 0; round < 3; round++) {
+    await enable(false);
+    await Promise.all(reportMany());
+    await heldBack(ids[0] ?? '', held);
+    await Promise.all([...reportMany(), enable(true), ...reportMany()]);
+    await heldBack(ids[0] ?? '', wasHeld);
+  }
+  const wrong = await service.db.query(sql`
+    select i.id from incidents i where i.tenant = ${tenant} and (
+      select array_agg(id order by id) from (
+        select endpoint_id as id from deliveries d where d.incident_id = i.id
+        union all select unnest(held_back)
+      ) each_one
+    ) is distinct from (select array_agg(id order by id) from webhook_endpoints where tenant = ${tenant})`);
+  expect(wrong).toEqual([]);
+  const [counts] = await service.db.query<{ kept: number }>(sql`
+    select count(*) as kept from incidents where tenant = ${tenant} and held_back is not null`);
+  expect(counts?.kept).toBeGreaterThan(0);
+  // All of it comes once: what waited, and by a replay what was held back within the times that the endpoint tells.
+  const { since, until } = (await show(ids[0] ?? '')).held_back;
+  await post(`/webhook/endpoints/${ids[0]}/replay`, { since });
+  expect(until > since).toBe(true);
+  const missed = () =>
+    service.db.query(sql`
+      select i.id from incidents i where i.tenant = ${tenant} and not exists (
+        select from deliveries d where d.incident_id = i.id and d.endpoint_id = ${ids[0]} and d.status = 'delivered')`);
+  await expect.poll(missed, patient).toEqual([]);
+  await heldBack(ids[0] ?? '', null);
+});
