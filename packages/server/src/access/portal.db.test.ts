@@ -204,6 +204,42 @@ describe('whoever is in the portal', () => {
     }
   });
 
+  test('learns the names of nobody but of its own', async () => {
+    const { token } = await service.makeToken({ scopes: ['webhooks:read'], tenants: ['FL'] });
+    const change = (enabled: boolean) => ({ body: { enabled } });
+    const path = `/webhook/endpoints/${own}`;
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    const secret = 'first admin';
+    expect((await service.call('PATCH', path, change(false))).json.disabled_by).toBe(secret);
+    const [report] = [{ tenant: 'FL', type: 'x.y', data: { created_by: secret } }];
+    const { deliveries, id } = (await service.call('POST', '/incidents', { body: report })).json;
+    const replay = await service.call('POST', `${path}/replay`, { body: { since, only: 'all' } });
+    const retry = await service.call('POST', '/webhook/dlq/retry', {
+      body: { tenant: 'FL', status: 'abandoned' },
+    });
+    expect([replay.json.created_by, retry.status]).toEqual([secret, 202]);
+    const paths = [
+      ...[path, `${path}?include=story`, '/webhook/endpoints?include=hours', '/overview', '/jobs'],
+      ...[`/webhook/dlq/${deliveries[0].id}`, `/webhook/replays/${replay.json.id}`],
+      ...[`/jobs/${replay.json.id}`, `/webhook/dlq/retries/${retry.json.id}`],
+    ];
+    for (const asked of paths) {
+      for (const answer of [
+        await callAs(reader, 'GET', asked),
+        await service.call('GET', asked, { token }),
+      ]) {
+        const told = JSON.stringify({ ...answer.json, payload: null, body: null });
+        expect(told, asked).not.toContain(secret);
+      }
+    }
+    expect((await callAs(reader, 'GET', path)).json.disabled_by).toBe('an operator');
+    expect((await callAs(reader, 'GET', `/incidents/${id}`)).json.data).toEqual(report.data);
+    await callAs(manager, 'PATCH', path, { enabled: true });
+    await callAs(manager, 'PATCH', path, { enabled: false });
+    expect((await callAs(reader, 'GET', path)).json.disabled_by).toBe('portal of FL');
+    await callAs(manager, 'PATCH', path, { enabled: true });
+  });
+
   test('is not taken for it where a page of another site asks', async () => {
     const { cookie } = manager.headers;
     const alone = await service.call('GET', '/me', {

@@ -211,7 +211,9 @@ export const endpointSchema = Type.Object({
   ),
   disabled_at: nullable(instantSchema),
   disabled_by: nullable(
-    Type.String({ description: 'the name of the token; null when it was not an operator' }),
+    Type.String({ description:
+        'the name of the token, or, to who reaches only the webhooks of a tenant, “an operator”; null when it was not an operator',
+    }),
   ),
   max_attempts: nullable(maxAttemptsSchema),
   retry_schedule: nullable(scheduleSchema),

@@ -3,6 +3,7 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { checkDayRange } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
+import { shownName } from '../../kernel/shown-names.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Waiting, webhooksContract } from '../contract.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
@@ -26,6 +27,7 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
   if (row === undefined || !mayTouchTenant(actor, row.tenant)) throw deliveryNotFound();
   const circumstances = await queries.findCircumstances(db, lane, id);
   if (circumstances === undefined) throw deliveryNotFound();
+  const { disabled_by: by } = circumstances;
   const attempts = await queries.listAttempts(db, lane, id, maxAttemptsShown);
   return {
     ...row,
@@ -37,7 +39,10 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
       ...attempt,
       response: attempt.response === null ? null : attempt.response.toString('utf8'),
     })),
-    waiting: await findWaiting(db, lane, circumstances),
+    waiting: await findWaiting(db, lane, {
+      ...circumstances,
+      disabled_by: by && shownName(actor, by),
+    }),
   };
 }
 

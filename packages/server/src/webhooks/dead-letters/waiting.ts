@@ -154,7 +154,8 @@ function disabledText(facts: WaitFacts): string {
   const { disabled_at: at, disabled_by: name } = facts;
   const since = at === null ? '' : ` since ${inWords(at)}`;
   const isByReceiver = facts.disabled_reason === 'gone' || facts.disabled_reason === 'failing';
-  const operator = name === null ? 'an operator' : `an operator (${name})`;
+  const isNamed = name !== null && name !== 'an operator';
+  const operator = isNamed ? `an operator (${name})` : 'an operator';
   const by =
     facts.disabled_reason === 'gone'
       ? 'its receiver, which answered 410 Gone'
