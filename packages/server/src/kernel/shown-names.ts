@@ -3,7 +3,7 @@ import { type Actor, serviceActor } from './actor.ts';
 type Reader = Pick<Actor, 'name' | 'scopes' | 'tenants'>;
 
 /** Whether a caller may know operators by name: a tenant's people and programs, who reach only its webhooks, may not. */
-export function knowsOperators({ scopes, tenants }: Pick<Actor, 'scopes' | 'tenants'>): boolean {
+function knowsOperators({ scopes, tenants }: Pick<Actor, 'scopes' | 'tenants'>): boolean {
   return tenants === null || !scopes.every((scope) => scope.startsWith('webhooks:'));
 }
 
@@ -26,7 +26,11 @@ const holding = new Set(['story', 'jobs', 'webhooks', 'endpoints', 'last_job']);
 /** Returns an answer with the names in it as this caller may know them. */
 export function withShownNames<T>(reader: Reader, answer: T): T;
 export function withShownNames(reader: Reader, answer: unknown): unknown {
-  if (Array.isArray(answer)) return answer.map((each) => withShownNames(reader, each));
+  return knowsOperators(reader) ? answer : searched(reader, answer);
+}
+
+function searched(reader: Reader, answer: unknown): unknown {
+  if (Array.isArray(answer)) return answer.map((each) => searched(reader, each));
   if (answer === null || typeof answer !== 'object') return answer;
   // Anything else than a plain object, such as the reply itself, is no answer in JSON.
   if (Object.getPrototypeOf(answer) !== Object.prototype) return answer;
@@ -34,7 +38,7 @@ export function withShownNames(reader: Reader, answer: unknown): unknown {
   const shown = Object.entries(answer).map(([key, value]) => {
     if (naming.has(key) && typeof value === 'string') return [key, shownName(reader, value)];
     const isSearched = holding.has(key) || (isPage && key === 'data');
-    return [key, isSearched ? withShownNames(reader, value) : value];
+    return [key, isSearched ? searched(reader, value) : value];
   });
   return Object.fromEntries(shown);
 }

@@ -211,7 +211,8 @@ export const endpointSchema = Type.Object({
   ),
   disabled_at: nullable(instantSchema),
   disabled_by: nullable(
-    Type.String({ description:
+    Type.String({
+      description:
         'the name of the token, or, to who reaches only the webhooks of a tenant, “an operator”; null when it was not an operator',
     }),
   ),

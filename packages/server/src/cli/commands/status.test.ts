@@ -40,7 +40,16 @@ const overview: Overview = {
   webhooks: {
     ...{ abandoned: 72, pending: 115, oldest_failure_at: '2026-03-05T08:00:00.000000Z' },
     hours: { from: at, delivered: hoursOf(99), failed: hoursOf(1), abandoned: hoursOf(0) },
-    ...{ failing: 1, degraded: 0, gone: 0, disabled: 0, held: 0, full: 0, endpoints: [], last_job: null },
+    ...{
+      failing: 1,
+      degraded: 0,
+      gone: 0,
+      disabled: 0,
+      held: 0,
+      full: 0,
+      endpoints: [],
+      last_job: null,
+    },
   },
   work: [{ kind: 'export', id: 'exp_1', state: 'running', tenant: 'TX', done: 41, total: 100 }],
 };

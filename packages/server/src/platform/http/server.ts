@@ -11,7 +11,7 @@ import { type Actor, callerOf, requireConfirmation, requireScope } from '../../k
 import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
-import { knowsOperators, withShownNames } from '../../kernel/shown-names.ts';
+import { withShownNames } from '../../kernel/shown-names.ts';
 import type { Log } from '../log.ts';
 import { compressAnswer } from './compress-answer.ts';
 import {
@@ -350,10 +350,8 @@ function addRoute<C extends RouteContract>(
       const actor = known ?? anyone;
       const recheck = () => options.authenticate(request);
       const caller = known === undefined ? `address ${request.ip}` : callerOf(known);
-      const answer = takeTurns(caller, async () => {
-        const found = await handler({ ...input, actor, request, reply, recheck });
-        return knowsOperators(actor) ? found : withShownNames(actor, found);
-      });
+      const found = () => handler({ ...input, actor, request, reply, recheck });
+      const answer = takeTurns(caller, async () => withShownNames(actor, await found()));
       // Nothing is what fastify would wait for.
       if (status === 204) return answer.then(() => (reply.sent ? reply : reply.send()));
       return answer;
