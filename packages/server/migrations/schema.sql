@@ -760,6 +760,8 @@ create table notify_targets (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   briefed_at timestamp with time zone default now(),
+  tenant text collate "C",
+  tenant_kinds text[],
   constraint notify_targets_pkey PRIMARY KEY (id)
 );
 

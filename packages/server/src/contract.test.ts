@@ -81,6 +81,7 @@ test('the walk finds tenants and stores wherever they stand', () => {
   const ids = found.map(({ id }) => id).filter((id) => !readsNames.includes(id));
   expect(ids.toSorted()).toEqual([
     'createEndpoint',
+    'createNotifyTarget',
     'createPortalLink',
     'createSchedule',
     'createTag',

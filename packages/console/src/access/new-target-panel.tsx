@@ -37,16 +37,18 @@ export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode 
 type Values = {
   kind: TargetKind;
   address: string;
+  tenant: string;
   severity: Severity;
   isAll: boolean;
   kinds: readonly NoticeKind[];
 };
 
 /** The body for a new target. */
-function toNewTarget({ kind, address, severity, isAll, kinds }: Values): NewTarget {
+function toNewTarget({ kind, address, tenant, severity, isAll, kinds }: Values): NewTarget {
   return {
     kind,
     ...(kind === 'webhook' ? { url: address.trim() } : { to: address.trim() }),
+    ...(tenant.trim() !== '' && { tenant: tenant.trim() }),
     min_severity: severity,
     ...(!isAll && { kinds: [...kinds] }),
   };
@@ -54,7 +56,14 @@ function toNewTarget({ kind, address, severity, isAll, kinds }: Values): NewTarg
 
 function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): ReactNode {
   const form = useForm<Values, MadeTarget>({
-    first: { kind: 'webhook', address: '', severity: 'warning', isAll: true, kinds: [] },
+    first: {
+      kind: 'webhook',
+      address: '',
+      tenant: '',
+      severity: 'warning',
+      isAll: true,
+      kinds: [],
+    },
     call: (values) => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
     onDone: onMade,
     changes: noticesKey,
@@ -62,6 +71,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
   });
   const { values, faults, set } = form;
   const isWebhook = values.kind === 'webhook';
+  const isTold = (kind: NoticeKind) => values.tenant.trim() === '' || kind.startsWith('endpoints_');
   return (
     <ActionForm label="Tell somebody" {...form.sent} button="Tell from now on" isFaultAbove>
       <NativeSelect
@@ -78,6 +88,13 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
         maxLength={2000}
         {...form.text('address')}
       />
+      <TextInput
+        label="Only of the endpoints of a tenant"
+        description="For its own people: they read no commands, and get no link into the console."
+        placeholder="all that is told"
+        maxLength={128}
+        {...form.text('tenant')}
+      />
       <NativeSelect
         label="What matters as much, or more"
         {...form.choice('severity')}
@@ -91,7 +108,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
           error={faults.kinds}
           onChange={(chosen) => set({ kinds: chosen })}
         >
-          {noticeKinds.map((kind) => (
+          {noticeKinds.filter(isTold).map((kind) => (
             <Checkbox key={kind} size="xs" mt={8} value={kind} label={noticeTexts[kind]} />
           ))}
         </Checkbox.Group>

@@ -84,6 +84,8 @@ const target = columnsOf<NotifyTarget>();
 const targetColumns: readonly Column<NotifyTarget>[] = [
   target.text('address', 'TOLD', 220, { isMain: true, card: 'title', value: addressOf }),
   target.text('kinds', 'OF', 160, { grow: 1, rank: 1, card: 'line', value: kindsText }),
+  // Whose people are told, and of its endpoints alone.
+  target.text('tenant', 'TENANT', 96, { rank: 3, card: 'line' }),
   target.own('min_severity', 'FROM', 80, { card: 'line' }),
   target.own('last_send', 'LAST', 176, {
     card: 'fact',

@@ -103,8 +103,9 @@ export function addressOf({ url, to }: Pick<NotifyTarget, 'url' | 'to'>): string
 }
 
 /** What a target is told of. */
-export function kindsText({ kinds }: Pick<NotifyTarget, 'kinds'>): string {
-  return kinds === null ? 'everything' : kinds.map((kind) => noticeTexts[kind]).join(', ');
+export function kindsText({ tenant, kinds }: Pick<NotifyTarget, 'tenant' | 'kinds'>): string {
+  if (kinds === null) return tenant === null ? 'everything' : 'all of its endpoints';
+  return kinds.map((kind) => noticeTexts[kind]).join(', ');
 }
 
 type Tone = 'ok' | 'danger' | 'muted';

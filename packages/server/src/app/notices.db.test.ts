@@ -328,3 +328,51 @@ test('a target that is added or enabled meanwhile is told of what is open, once,
   ]);
   expect([first, second, choosy].map(({ messages }) => messages().length)).toEqual([2, 2, 0]);
 });
+
+const ofTenant = (tenant: string, more: object = {}) => add({ tenant, ...more });
+const noticesOf = ({ messages }: Awaited<ReturnType<typeof add>>) =>
+  messages().flatMap(({ body }) => JSON.parse(body).data.notices as Record<string, string>[]);
+
+test('a target of a tenant is told of its endpoints alone, in words that name nothing of the service', async () => {
+  const [operators, own, other] = [await add(), await ofTenant('TX'), await ofTenant('CA')];
+  const certificates = await ofTenant('TX', { kinds: ['endpoints_certificate'] });
+  const id = await failFor(service.db, 3700);
+  const endpoint = await seedEndpoint(service.db, { tenant: 'CA' });
+  await seedDeliveries(service.db, endpoint, 4);
+  await process.look();
+  await process.pass(400);
+  await process.look();
+  await process.send();
+  expect(operators.told().flat()).toContain('begun deliveries_abandoned');
+  expect(own.told().flat()).toEqual([`begun endpoints_failing ${id}`]);
+  expect([other, certificates].flatMap((each) => each.messages())).toEqual([]);
+  const [told] = noticesOf(own);
+  expect(told).toMatchObject({ tenant: 'TX', subject: id, link: null });
+  expect(JSON.stringify(told)).not.toMatch(/svcctl [a-z]|svcctl\.example|SVC_/);
+  // One that is added later is told of what is open, in the same words.
+  const late = await ofTenant('TX');
+  await process.look();
+  await process.send();
+  expect(noticesOf(late)).toMatchObject([{ kind: 'endpoints_failing', advice: told?.advice }]);
+  await service.call('POST', `/notify/targets/${own.id}/test`);
+  expect(noticesOf(own).at(-1)).toMatchObject({
+    title: 'This is a test',
+    link: null,
+    tenant: 'TX',
+  });
+});
+
+test('a target of a tenant is told nothing by processes of the release before', async () => {
+  const { id } = await ofTenant('TX', { kinds: ['endpoints_gone'] });
+  const change = (kinds: unknown) =>
+    service.call('PATCH', `/notify/targets/${id}`, { body: { kinds } });
+  expect((await list())[0]).toMatchObject({ tenant: 'TX', kinds: ['endpoints_gone'] });
+  expect((await change(null)).json.kinds).toBe(null);
+  expect((await change(['export_done'])).json).toMatchObject({ status: 400 });
+  const rows = await service.db.query(sql`select kinds from notify_targets where id = ${id}`);
+  expect(rows).toEqual([{ kinds: [] }]);
+  const body = { kind: 'webhook', url: receiver.url(), tenant: 'TX', kinds: ['store_unusable'] };
+  expect((await service.call('POST', '/notify/targets', { body })).json).toMatchObject({
+    ...{ status: 400, errors: [{ path: '/kinds' }] },
+  });
+});

@@ -95,9 +95,26 @@ test('a trouble is mailed with what, since when, what to do and where, and again
   expect(mail?.text).toContain(`https://svcctl.example/#/endpoints?panel=endpoint/${id}`);
 });
 
+test('a mail to the people of a tenant has no link and names no command', async () => {
+  const body = { kind: 'email', to: 'jo@tx.example', tenant: 'TX' };
+  expect((await service.call('POST', '/notify/targets', { body })).status).toBe(201);
+  await failFor(service.db, 3700);
+  await process.look();
+  const mail = await smtp.waitFor(seen + 1).then(() => smtp.mails[seen]);
+  expect(mail?.to).toEqual(['jo@tx.example']);
+  expect(mail?.text).toMatch(/About the webhooks of TX, message/);
+  expect(mail?.text).not.toMatch(/svcctl [a-z]|https?:|SVC_/);
+});
+
 const tools = { from: 'a@b.example', origin: null, signal: new AbortController().signal };
 const to = { kind: 'email', address: 'c@d.example', secret: null } as const;
-const message = { id: 'nts_1', items: [], more: 0, createdAt: '2026-03-05T14:07:09.123456Z' };
+const message = {
+  id: 'nts_1',
+  tenant: null,
+  items: [],
+  more: 0,
+  createdAt: '2026-03-05T14:07:09.123456Z',
+};
 
 test('a password is not sent in the clear to another machine', async () => {
   // This address leads to this machine, but does not look like it.

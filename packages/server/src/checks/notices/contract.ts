@@ -3,6 +3,7 @@ import { routesUnder } from '../../platform/http/contract.ts';
 import {
   exactly,
   instantSchema,
+  newTenantSchema,
   nullable,
   oneOf,
   onePage,
@@ -22,6 +23,10 @@ export const targetSchema = Type.Object({
   kind: oneOf(targetKinds),
   url: nullable(Type.String({ description: 'of a webhook; in the list without its query' })),
   to: nullable(Type.String({ description: 'of an e-mail' })),
+  tenant: nullable(
+    Type.String(),
+    'whose people are told, and of its endpoints alone; null: operators',
+  ),
   kinds: nullable(kindsSchema),
   min_severity: severitySchema,
   enabled: Type.Boolean(),
@@ -57,6 +62,11 @@ export const newTargetSchema = exactly({
       description: 'of an e-mail: one address',
     }),
   ),
+  tenant: Type.Optional({
+    ...newTenantSchema,
+    description:
+      'tells its people of its endpoints, in words that name nothing of the service: only the kinds endpoints_…',
+  }),
   kinds: Type.Optional(nullable(kindsSchema)),
   min_severity: Type.Optional(
     oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),

@@ -3,6 +3,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { stopTogether } from '../../platform/work/stop.ts';
 import { severities, type Telling } from '../values.ts';
+import { isForTenants, toTenantItem } from './for-tenant.ts';
 import * as queries from './queries.ts';
 import { findNextDue } from './queries.ts';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
@@ -123,7 +124,9 @@ async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void
   );
   const news = all.filter((item) => items.includes(item));
   const sends = (await queries.listTargets(db)).flatMap((target) => {
-    const wanted = (fresh.has(target.id) ? all : news).filter((item) => isWanted(target, item));
+    const wanted = (fresh.has(target.id) ? all : news)
+      .filter((item) => isWanted(target, item))
+      .map((item) => (target.tenant === null ? item : toTenantItem(item)));
     if (wanted.length === 0) return [];
     const more = Math.max(0, wanted.length - mostItems);
     return [{ id: newId('nts'), targetId: target.id, items: wanted.slice(0, mostItems), more }];
@@ -135,6 +138,7 @@ async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void
 function isWanted(target: queries.TargetRow, item: queries.Item): boolean {
   return (
     target.enabled &&
+    (target.tenant === null || (target.tenant === item.tenant && isForTenants(item.kind))) &&
     (target.kinds === null || target.kinds.includes(item.kind)) &&
     rank(item) >= severities.indexOf(target.min_severity) &&
     target.id !== item.subject

@@ -6,6 +6,8 @@ export type Message = {
   /** The same on every attempt: by it a receiver tells a repetition. */
   readonly id: string;
   readonly items: readonly Item[];
+  /** Whose people are told; null: operators. */
+  readonly tenant: string | null;
   /** How many more notices there were. */
   readonly more: number;
   /** RFC 3339. */
@@ -21,7 +23,7 @@ export function toWebhookBody({ items, more, createdAt }: Message, origin: strin
       notices: items.map(({ place, since, ...item }) => ({
         ...item,
         since: since ?? createdAt,
-        link: origin === null ? null : `${origin}/${place}`,
+        link: origin === null || place === '' ? null : `${origin}/${place}`,
       })),
       more,
     },
@@ -38,7 +40,7 @@ const openings: Readonly<Record<Telling, string>> = {
 
 /** Subject and text of an e-mail: what, since when, what to do, and where. */
 export function toEmailText(
-  { items, more, createdAt, id }: Message,
+  { items, more, createdAt, id, tenant: whose }: Message,
   origin: string | null,
 ): { subject: string; text: string } {
   const [first] = items;
@@ -50,15 +52,19 @@ export function toEmailText(
       `${severity.toUpperCase()}  ${titleOf(item)}.`,
       `Since ${minuteOf(since ?? createdAt)} UTC${tenant === null ? '' : `, tenant ${tenant}`}.`,
       ...(telling === 'over' ? [] : [advice]),
-      ...(origin === null ? [] : [`${origin}/${place}`]),
+      ...(origin === null || place === '' ? [] : [`${origin}/${place}`]),
     ].join('\n');
   });
   return {
     subject: `[svcctl] ${first === undefined ? 'notices' : titleOf(first)}${others > 0 ? ` (and ${others} more)` : ''}`,
     text: [
       ...parts,
-      ...(more > 0 ? [`And ${more} more: svcctl notify log.`] : []),
-      `--\nTold by svcctl${origin === null ? '' : ` at ${origin}`}, message ${id}. Who is told: svcctl notify ls.`,
+      ...(more > 0
+        ? [whose === null ? `And ${more} more: svcctl notify log.` : `And ${more} more.`]
+        : []),
+      whose === null
+        ? `--\nTold by svcctl${origin === null ? '' : ` at ${origin}`}, message ${id}. Who is told: svcctl notify ls.`
+        : `--\nAbout the webhooks of ${whose}, message ${id}.`,
     ].join('\n\n'),
   };
 }

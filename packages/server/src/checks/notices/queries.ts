@@ -129,7 +129,7 @@ export async function forgetOldNotices(db: Queryable, days: number): Promise<voi
 /** A target without its secret. Times are RFC 3339 text. */
 export type TargetRow = Omit<NotifyTarget, 'url' | 'to'> & { address: string };
 
-const targetColumns = sql`t.id, kind, address, kinds, min_severity, enabled, created_by,
+const targetColumns = sql`t.id, kind, address, tenant, case when tenant is null then kinds else tenant_kinds end as kinds, min_severity, enabled, created_by,
   ${instantText('t.created_at')} as created_at, last_send
   from notify_targets t left join lateral (
     select json_build_object('at', ${instantText('coalesce(finished_at, created_at)')},
@@ -150,13 +150,15 @@ export async function findTarget(db: Queryable, id: string): Promise<TargetRow |
 
 export type NewTarget = Pick<
   TargetRow,
-  'id' | 'kind' | 'address' | 'kinds' | 'min_severity' | 'created_by'
+  'id' | 'kind' | 'address' | 'tenant' | 'kinds' | 'min_severity' | 'created_by'
 > & { secret: Buffer | null };
 
 export async function insertTarget(db: Queryable, target: NewTarget): Promise<void> {
   await db.query(sql`
-    insert into notify_targets (id, kind, address, secret, kinds, min_severity, created_by, briefed_at)
-    values (${target.id}, ${target.kind}, ${target.address}, ${target.secret}, ${target.kinds},
+    insert into notify_targets (id, kind, address, secret, tenant, kinds, tenant_kinds, min_severity, created_by,
+      briefed_at)
+    values (${target.id}, ${target.kind}, ${target.address}, ${target.secret}, ${target.tenant},
+      ${target.tenant === null ? target.kinds : []}, ${target.tenant === null ? null : target.kinds},
       ${target.min_severity}, ${target.created_by}, null)`);
 }
 
@@ -176,7 +178,8 @@ export async function updateTarget(
   }: Pick<TargetRow, 'id' | 'kinds' | 'min_severity' | 'enabled'>,
 ): Promise<void> {
   await db.query(sql`
-    update notify_targets set kinds = ${kinds}, min_severity = ${min_severity}, enabled = ${enabled},
+    update notify_targets set kinds = case when tenant is null then ${kinds}::text[] else kinds end,
+      tenant_kinds = case when tenant is not null then ${kinds}::text[] end, min_severity = ${min_severity}, enabled = ${enabled},
       briefed_at = case when enabled or not ${enabled} then briefed_at end, updated_at = now()
     where id = ${id}`);
 }
@@ -216,6 +219,8 @@ export type DueSend = {
   kind: TargetKind;
   address: string;
   secret: Buffer | null;
+  /** Whose people are told; null: operators. */
+  tenant: string | null;
   items: Item[];
   more: number;
   /** Counts this attempt, too. */
@@ -239,7 +244,7 @@ export async function claimSends(
     update notice_sends s set attempts = attempts + 1,
       next_attempt_at = now() + make_interval(secs => ${leaseSeconds})
     from due, notify_targets t where s.id = due.id and t.id = s.target_id
-    returning s.id, s.target_id, t.kind, t.address, t.secret, s.items, s.more, s.attempts,
+    returning s.id, s.target_id, t.kind, t.address, t.secret, t.tenant, s.items, s.more, s.attempts,
       ${instantText('s.created_at')} as created_at`);
 }
 
@@ -285,9 +290,9 @@ export async function findNextDue(db: Queryable): Promise<number | null> {
 export async function findAddress(
   db: Queryable,
   id: string,
-): Promise<Pick<DueSend, 'kind' | 'address' | 'secret'> | undefined> {
-  const rows = await db.query<Pick<DueSend, 'kind' | 'address' | 'secret'>>(
-    sql`select kind, address, secret from notify_targets where id = ${id}`,
+): Promise<Pick<DueSend, 'kind' | 'address' | 'secret' | 'tenant'> | undefined> {
+  const rows = await db.query<Pick<DueSend, 'kind' | 'address' | 'secret' | 'tenant'>>(
+    sql`select kind, address, secret, tenant from notify_targets where id = ${id}`,
   );
   return rows[0];
 }

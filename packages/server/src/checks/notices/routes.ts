@@ -8,12 +8,14 @@ import type { Audit, Caller } from '../../platform/audit.ts';
 import type { RouteContract } from '../../platform/http/contract.ts';
 import type { Handler, HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import {
   type NotifyTarget,
   type newTargetSchema,
   noticesContract,
   type targetChangeSchema,
 } from './contract.ts';
+import { isForTenants, toTenantItem } from './for-tenant.ts';
 import * as queries from './queries.ts';
 import { type SendOptions, sendTo } from './send.ts';
 
@@ -76,8 +78,10 @@ async function createTarget(
   caller: Caller,
   body: Static<typeof newTargetSchema>,
 ) {
-  const { kind, kinds = null, min_severity } = body;
+  const { kind, tenant = null, kinds = null, min_severity } = body;
   const address = addressOf(body);
+  refuseOthersKinds({ tenant, kinds });
+  if (tenant !== null) await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   if (kind === 'webhook') await options.assertAllowed(address);
   else if (!options.hasEmail) {
     throw invalidInput('/kind', 'e-mail needs the settings SVC_SMTP_URL and SVC_SMTP_FROM');
@@ -86,16 +90,29 @@ async function createTarget(
   const secret = kind === 'webhook' ? options.newSecret() : null;
   const made = await db.transaction(async (connection) => {
     await queries.insertTarget(connection, {
-      ...{ id, kind, address, kinds, secret: secret === null ? null : options.seal(secret, id) },
+      ...{
+        id,
+        kind,
+        address,
+        tenant,
+        kinds,
+        secret: secret === null ? null : options.seal(secret, id),
+      },
       // Who names kinds wants all of them.
       min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
       created_by: caller.actor.name,
     });
     const after = show(found(await queries.findTarget(connection, id)));
-    await options.audit(connection, entryOf(caller, 'create', id, { after }));
+    await options.audit(connection, entryOf(caller, 'create', id, { tenant, after }));
     return after;
   });
   return { ...made, secret };
+}
+
+/** Throws 400 `request_invalid` for kinds of which a tenant's people cannot be told. */
+function refuseOthersKinds({ tenant, kinds }: Pick<NotifyTarget, 'tenant' | 'kinds'>): void {
+  if (tenant === null || (kinds ?? []).every(isForTenants)) return;
+  throw invalidInput('/kinds', 'a tenant is told of its endpoints alone: endpoints_…');
 }
 
 /** The URL of a webhook, or the address of an e-mail. Throws 400 `request_invalid` for one too many or too few. */
@@ -117,6 +134,8 @@ async function changeTarget(
 ) {
   return db.transaction(async (connection) => {
     const locked = found(await queries.lockTarget(connection, id));
+    const { tenant } = locked;
+    refuseOthersKinds({ tenant, kinds: change.kinds ?? null });
     await queries.updateTarget(connection, {
       id,
       kinds: change.kinds === undefined ? locked.kinds : change.kinds,
@@ -125,7 +144,7 @@ async function changeTarget(
     });
     const after = show(found(await queries.findTarget(connection, id)));
     const before = show(locked);
-    await options.audit(connection, entryOf(caller, 'change', id, { before, after }));
+    await options.audit(connection, entryOf(caller, 'change', id, { tenant, before, after }));
     return after;
   });
 }
@@ -140,17 +159,23 @@ async function deleteTarget(
   await db.transaction(async (connection) => {
     const before = show(found(await queries.lockTarget(connection, id)));
     await queries.deleteTarget(connection, id);
-    await options.audit(connection, entryOf(caller, 'delete', id, { before }));
+    await options.audit(
+      connection,
+      entryOf(caller, 'delete', id, { tenant: before.tenant, before }),
+    );
   });
 }
 
 /** Sends a test now, once, and tells how it went. Throws 404 `notify_target_not_found`. */
 async function testTarget(db: Database, options: TargetOptions, caller: Caller, id: string) {
   const target = found(await queries.findAddress(db, id));
-  await options.audit(db, entryOf(caller, 'test', id, {}));
+  const { tenant } = target;
+  await options.audit(db, entryOf(caller, 'test', id, { tenant }));
   const createdAt = new Date().toISOString();
-  const items = [testItem(caller.actor.name, createdAt)];
-  const test = { id: newId('nts'), items, more: 0, createdAt };
+  const item = testItem(caller.actor.name, createdAt);
+  const title = 'This is a test';
+  const items = [tenant === null ? item : { ...toTenantItem(item), tenant, title }];
+  const test = { id: newId('nts'), tenant, items, more: 0, createdAt };
   const { error, status, durationMillis } = await sendTo(options, { id, ...target }, test);
   await queries.insertTest(db, { id: test.id, targetId: id, items, error, status });
   return { delivered: error === null, error, status, duration_ms: durationMillis };

@@ -54,8 +54,8 @@ export async function sendDue(
 }
 
 async function sendOne(db: Database, options: SendOptions, send: queries.DueSend): Promise<void> {
-  const { id, target_id, attempts, items, more } = send;
-  const message = { id, items, more, createdAt: send.created_at };
+  const { id, target_id, attempts, tenant, items, more } = send;
+  const message = { id, tenant, items, more, createdAt: send.created_at };
   const { error, status, isCut } = await sendTo(options, { ...send, id: target_id }, message);
   if (isCut) {
     await queries.giveBackSend(db, send);

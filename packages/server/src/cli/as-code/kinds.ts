@@ -142,18 +142,20 @@ const notices: Kind = {
   section: 'notices',
   one: 'target of notices',
   key: ['to'],
-  fields: { kinds: null, min_severity: 'warning', enabled: true },
+  fields: { tenant: null, kinds: null, min_severity: 'warning', enabled: true },
   list: async (context, client) =>
     (await all(context, client, 'GET /notify/targets')).map(({ url, to, ...row }) => ({
       id: row.id,
       row: { ...row, to: url ?? to },
     })),
-  async create({ client, tell }, { to, enabled, ...row }) {
+  async create({ client, tell }, { to, enabled, tenant, ...row }) {
     const address = String(to);
     const where = address.includes('://')
       ? { kind: 'webhook', url: address }
       : { kind: 'email', to: address };
-    const made = await client.json('POST /notify/targets', { body: { ...where, ...row } as never });
+    const made = await client.json('POST /notify/targets', {
+      body: { ...where, tenant: tenant ?? undefined, ...row } as never,
+    });
     await tell(made.secret);
     if (enabled === false) await changeTarget(client, made.id, { enabled });
   },

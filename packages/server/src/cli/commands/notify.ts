@@ -21,6 +21,7 @@ const ls = list('GET /notify/targets', {
   columns: [
     target.word('ID', 'id'),
     target.text('TOLD', addressOf, { isCutInMiddle: true }),
+    target.word('TENANT', 'tenant'),
     target.text('OF', (row) => row.kinds?.join(',') ?? 'all'),
     target.word('FROM', 'min_severity'),
     target.word('STATE', (row) => (row.enabled ? 'on' : 'off')),
@@ -62,10 +63,12 @@ const add = call('POST /notify/targets', {
     'svcctl notify add --webhook https://pager.acme.example/svcctl > secret.txt',
     'svcctl notify add --webhook https://chat.acme.example/in --kind export_done export_failed',
     'svcctl notify add --email ops@acme.example --severity critical',
+    'svcctl notify add --email jo@tx.example --tenant TX',
   ],
   options: [
     ['--webhook <url>', 'where notices are posted, https'],
     ['--email <address>', 'where they are mailed, instead of a webhook'],
+    ['--tenant <tenant>', 'tell its people, and of its endpoints alone'],
     ...wishOptions,
   ],
   check({ webhook, email }) {
