@@ -137,6 +137,24 @@ test('a session that is ended asks to sign in again, wherever it is', async () =
   await page.getByLabel('Access token').waitFor();
 });
 
+test('a link into the portal is made, copied once, listed and ended', async () => {
+  const page = await filled.open('/access?view=portal', { expected: [stepUp] });
+  await button(page, 'New link').click();
+  await drawerOf(page).getByLabel('Tenant').fill('TX');
+  await drawerOf(page).getByLabel('For').fill('jo');
+  await button(page, 'Make the link').click();
+  await confirm(page, filled.service.token);
+  await drawerOf(page)
+    .getByText(/\/portal#\/open\?code=/)
+    .waitFor();
+  await button(page, 'I have handed it on').click();
+  const row = rowsOf(page).filter({ hasText: 'jo' });
+  await row.getByText('not opened yet').waitFor();
+  await button(page, 'END the link for jo of TX').click();
+  await page.getByText('Link ended: jo of TX').waitFor();
+  await row.getByText('ended').waitFor();
+});
+
 test('the log is verified, and filtered by act', async () => {
   const page = await filled.openList('/access?view=audit');
   await button(page, 'Verify the log').click();
@@ -147,9 +165,10 @@ test('the log is verified, and filtered by act', async () => {
 });
 
 test('gives axe nothing to find', async () => {
+  await filled.service.call('POST', '/webhook/portal-links', { body: { tenant: 'TX' } });
   const page = await filled.openList('/access');
   await page.evaluate(await readAxe());
-  for (const place of ['', '?panel=new-token', '?view=sessions', '?view=audit']) {
+  for (const place of ['', '?panel=new-token', '?view=sessions', '?view=portal', '?view=audit']) {
     await page.goto(`/#/access${place}`);
     await rowsOf(page).first().waitFor();
     expect(await listFindings(page), place).toEqual([]);

@@ -55,6 +55,19 @@ test('a link shows a tenant its endpoints and deliveries, and how one is retried
   expect(asked.filter((path) => /enrichment|tokens|dlq\/jobs|overview/.test(path))).toEqual([]);
 });
 
+test('what is replayed is followed in the panel of the endpoint', async () => {
+  const page = await webhooks.openBlank();
+  await page.goto((await makeLink()).url);
+  await rowsOf(page).first().click();
+  await drawerOf(page).getByRole('button', { name: 'Replay …' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Send').selectOption('all');
+  await dialog.getByRole('button', { name: /^Replay \d/ }).click();
+  await drawerOf(page)
+    .getByText(/Replay \S+: (running|completed), \d+ of \d+ deliveries sent on/)
+    .waitFor();
+});
+
 test('a link to look at shows no buttons that change an endpoint', async () => {
   const page = await webhooks.openBlank();
   await page.goto((await makeLink({ scope: 'webhooks:read' })).url);

@@ -5,9 +5,11 @@ import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
+import { NewLinkPanel } from './new-link-panel.tsx';
 import { NewTargetPanel } from './new-target-panel.tsx';
 import { NewTokenPanel, RotatePanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
+import { PortalView } from './portal-view.tsx';
 import { accessPanels, accessViews, validateAccessSearch } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
@@ -44,6 +46,7 @@ export function AccessPage(): ReactNode {
         />
       )}
       {view === 'sessions' && <SessionsView views={views} />}
+      {view === 'portal' && <PortalView views={views} onNew={() => panel.open('new-link')} />}
       {view === 'audit' && (
         <AuditView
           views={views}
@@ -55,6 +58,7 @@ export function AccessPage(): ReactNode {
       )}
       {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
       {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
+      {panel.place?.kind === 'new-link' && <NewLinkPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
       {rotated !== undefined && <RotatePanel key={rotated} id={rotated} onClose={panel.close} />}
       {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}

@@ -1,7 +1,7 @@
 import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
-export const accessViews = ['tokens', 'sessions', 'audit', 'notices'] as const;
+export const accessViews = ['tokens', 'sessions', 'portal', 'audit', 'notices'] as const;
 type AccessView = (typeof accessViews)[number];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
@@ -10,8 +10,11 @@ export type AccessSearch = ListSearch<typeof auditFilters> & {
   view?: AccessView;
 };
 
-/** The panels of ACCESS: a new token, another secret of one, an entry of the audit log by its place, and somebody new to be told. */
-export const accessPanels = ['new-token', 'rotate', 'entry', 'new-target'] as const;
+/**
+ * The panels of ACCESS: a new token, another secret of one, a new link into the portal, an entry of the audit log by its
+ * place, and somebody new to be told.
+ */
+export const accessPanels = ['new-token', 'rotate', 'new-link', 'entry', 'new-target'] as const;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

@@ -1,6 +1,14 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
-import type { AccessToken, AuditEntry, Notice, NotifyTarget, Page, Session } from '../api/types.ts';
+import type {
+  AccessToken,
+  AuditEntry,
+  Notice,
+  NotifyTarget,
+  Page,
+  PortalLink,
+  Session,
+} from '../api/types.ts';
 import { auditFilters } from '../api/views.ts';
 import { listParams } from '../ui/list-search.ts';
 import { neverStale, useRead } from '../ui/poll.tsx';
@@ -22,6 +30,11 @@ export function useTokens(): UseQueryResult<Page<AccessToken>> {
 /** Reads all sessions of consoles. */
 export function useSessions(): UseQueryResult<Page<Session>> {
   return useRead([...accessKey, 'sessions'], '/sessions');
+}
+
+/** Reads the links into the portal. */
+export function usePortalLinks(): UseQueryResult<{ data: PortalLink[] }> {
+  return useRead([...accessKey, 'portal'], '/webhook/portal-links');
 }
 
 /** Reads who is told of what is wrong. */

@@ -38,6 +38,7 @@ import type {
   newTokenSchema,
   newVersionSchema,
   noticeSchema,
+  PortalLink,
   pingedDeliverySchema,
   planRowSchema,
   planTotalsSchema,
@@ -72,7 +73,9 @@ export type {
   Finding,
   ListedJob,
   Manifest,
+  NewPortalLink,
   Overview,
+  PortalLink,
   ProcessRow,
   RecordsOverview,
   Status as ServiceStatus,
@@ -90,6 +93,8 @@ export type NewToken = Static<typeof newTokenSchema>;
 /** A token just made: the only time that it is told. */
 export type MadeToken = AccessToken & { token: string };
 export type Session = Static<typeof sessionSchema>;
+/** A link just made: the only time that its URL is told. */
+export type MadePortalLink = PortalLink & { url: string };
 /** An export that is delivered by itself. */
 export type Schedule = Static<typeof scheduleSchema>;
 export type NewSchedule = Static<typeof newScheduleSchema>;

@@ -2,10 +2,23 @@ import { type Static, Type } from 'typebox';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
 import { attemptSchema, bulkJobSchema } from './deliveries.contract.ts';
 import { blockedKeySchema } from './order.contract.ts';
+import { replaySchema } from './replays.contract.ts';
 import { lastErrorProperties } from './schemas.contract.ts';
 import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
 
 const { number, started_at, duration_ms, status, failure_class, error } = attemptSchema.properties;
+
+const told = replaySchema.properties;
+const toldReplaySchema = Type.Object({
+  ...{
+    id: told.id,
+    state: told.state,
+    only: told.only,
+    waits_for_endpoint: told.waits_for_endpoint,
+  },
+  ...{ rows_total: told.rows_total, rows_done: told.rows_done, rows_skipped: told.rows_skipped },
+  created_at: told.created_at,
+});
 
 const percentileSchema = (share: string) =>
   nullable(
@@ -74,6 +87,10 @@ export const endpointStorySchema = Type.Object(
     }),
     jobs: Type.Array(bulkJobSchema, {
       description: 'bulk retries and purges for this endpoint, the newest first, five at most',
+    }),
+    replays: Type.Array(toldReplaySchema, {
+      description:
+        'those that have not ended, or began within a day, the newest first, five at most',
     }),
   },
   { description: 'with include=story' },

@@ -143,7 +143,7 @@ function within(millis: number | null): ReactNode {
 
 /** Where to look next: what waits, its dead letters by what they failed of, its deliveries and its bulk retries. */
 function Links({ id, story }: { id: string; story: EndpointStory }) {
-  const { oldest_waiting: oldest, dead_letters: dead, jobs } = story;
+  const { oldest_waiting: oldest, dead_letters: dead, jobs, replays } = story;
   const isAdmin = useSession().hasScope('admin');
   const dlqHref = (more: DlqSearch) => `#/dlq${stringifySearch({ endpoint: id, ...more })}`;
   const deliveriesHref = (more: DeliveriesSearch = {}) =>
@@ -176,6 +176,13 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
         )}
         <a href={deliveriesHref()}>all its deliveries</a>
       </li>
+      {replays.map(({ id: replay, state, waits_for_endpoint: waits, ...rows }) => (
+        <li key={replay}>
+          <JobLink id={replay}>Replay {shortId(replay)}</JobLink>: {state},{' '}
+          {formatCount(rows.rows_done)} of {countOf(rows.rows_total, 'delivery', 'deliveries')} sent
+          on{waits && ', waits for the endpoint to be enabled'} · <Moment at={rows.created_at} />
+        </li>
+      ))}
       {jobs.map((job) => (
         <li key={job.id}>
           <JobLink id={job.id}>

@@ -283,6 +283,7 @@ test('endpoints show tells the last error first, how it answered, and what to lo
       },
     ],
     jobs: [],
+    replays: [],
   };
   api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, story }));
   const { stdout, stderr } = await cli('endpoints show ep_1', { isTerminal: true });

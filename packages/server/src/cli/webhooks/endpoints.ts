@@ -180,7 +180,9 @@ function blockedLines(context: Context, { blocked }: Story): string[] {
   return section(context, 'BLOCKED KEYS (UTC)', lines);
 }
 
-/** The sections below the facts: the newest attempts, and the bulk retries for it. */
+type Job = NonNullable<Endpoint['story']>['jobs'][number];
+
+/** The sections below the facts: the newest attempts, and the bulk retries and replays for it. */
 export function storyLines(context: Context, { story }: Endpoint): string[] {
   if (story === undefined) return [];
   const attempts = story.attempts.map((attempt) =>
@@ -188,14 +190,15 @@ export function storyLines(context: Context, { story }: Endpoint): string[] {
       `  ${formatInstant(attempt.started_at)}  ${tookText(attempt.duration_ms).padStart(7)}  ${attempt.delivery_id}  ${outcomeOf(attempt)}`,
     ),
   );
-  const jobs = story.jobs.map(
-    ({ id, state, rows_done: done, rows_total: total, created_at: at }) =>
-      `  ${formatInstant(at)}  ${id}  ${state}, ${formatCount(done)} of ${numberOf(total, 'row')}`,
-  );
+  const lineOf = (job: Pick<Job, 'id' | 'state' | 'rows_done' | 'rows_total' | 'created_at'>) =>
+    `  ${formatInstant(job.created_at)}  ${job.id}  ${job.state}, ${formatCount(job.rows_done)} of ${numberOf(job.rows_total, 'row')}`;
+  const jobs = story.jobs.map(lineOf);
+  const replays = story.replays.map(lineOf);
   return [
     ...blockedLines(context, story),
     ...section(context, 'NEWEST ATTEMPTS (UTC)', attempts.length === 0 ? ['  none yet'] : attempts),
     ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES AND PURGES (UTC)', jobs)),
+    ...(replays.length === 0 ? [] : section(context, 'REPLAYS (UTC)', replays)),
   ];
 }
 

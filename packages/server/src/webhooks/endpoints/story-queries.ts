@@ -83,3 +83,17 @@ export async function countDeadLettersOf(
     select status, failure_class, count from dead_letter_counts where endpoint_id = ${id} and count > 0
     order by count desc, status, failure_class`);
 }
+
+/** Lists the replays to an endpoint that have not ended, or were asked for within a day, the newest first. */
+export async function listReplaysTo(
+  db: Queryable,
+  id: string,
+  limit: number,
+): Promise<EndpointStory['replays']> {
+  return db.query(sql`
+    select j.id, j.state, j.selection as only, j.state in ('running', 'paused') and not e.enabled as waits_for_endpoint,
+      j.rows_total, j.rows_done, j.rows_skipped, ${instantText('j.created_at')} as created_at
+    from replays j join webhook_endpoints e on e.id = j.endpoint_id
+    where j.endpoint_id = ${id} and (j.state in ('running', 'paused') or j.created_at > now() - interval '1 day')
+    order by j.created_at desc, j.id desc limit ${limit}`);
+}

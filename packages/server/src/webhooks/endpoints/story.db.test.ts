@@ -119,6 +119,24 @@ test('tells since when the oldest delivery waits, and which jobs were asked for'
   expect((await storyOf(endpoint.id, limited.token)).jobs).toEqual([]);
 });
 
+test('tells how far replays to it are', async () => {
+  await world.report(3, 'R');
+  const { id } = await world.addEndpoint(receiver.url(), { tenant: 'R', enabled: false });
+  for (let n = 0; n < 3; n++) {
+    const body = { tenant: 'R', type: 'x.y', data: { n } };
+    await world.call('POST', '/incidents', { body });
+  }
+  expect((await storyOf(id)).replays).toEqual([]);
+  const body = { since: new Date(Date.now() - 3_600_000).toISOString() };
+  const asked = await world.call('POST', `/webhook/endpoints/${id}/replay`, { body });
+  const told = async () => (await storyOf(id)).replays;
+  await expect
+    .poll(told, { timeout: 20_000 })
+    .toMatchObject([
+      { id: asked.json.id, state: 'completed', rows_total: 3, rows_done: 3, only: 'missed' },
+    ]);
+});
+
 test('reads hours of the previous release, which counts attempts and no times', async () => {
   const endpoint = await seedEndpoint(world.db, { tenant: 'P' });
   const lane = laneOf(endpoint.id);

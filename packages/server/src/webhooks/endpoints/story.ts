@@ -11,6 +11,7 @@ import {
   findOldestWaiting,
   listLastErrors,
   listRecentAttempts,
+  listReplaysTo,
   sumPeriods,
 } from './story-queries.ts';
 
@@ -60,6 +61,7 @@ export async function readStory(
     dead_letters: await countDeadLettersOf(db, id),
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
+    replays: await listReplaysTo(db, id, mostJobs),
   };
 }
 
