@@ -11,6 +11,7 @@ import {
 } from './dead-letters/queries.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
+import { forgetHandedOut } from './pull/queries.ts';
 import {
   forgetDeliveries,
   forgetHours,
@@ -32,7 +33,7 @@ const restMillis = 20;
 /**
  * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
  * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
- * than 30 days, and the counts of hours. Erases incidents whose deliveries all ended more than `incidentDays` days ago (0
+ * than 30 days, the counts of hours, and what was handed out to a poll and has ended otherwise. Erases incidents whose deliveries all ended more than `incidentDays` days ago (0
  * means never), unless their tenant is under legal hold. It works in small batches, each in a transaction of its own, so
  * that no lock is held for long.
  */
@@ -54,7 +55,9 @@ export async function forgetHistory(
     } while (position !== null && !signal.aborted);
   }
   if (!signal.aborted) await forgetKeys(db);
-  while (!signal.aborted && (await forgetHours(db, size)) === size) await rest(restMillis, signal);
+  for (const forget of [forgetHours, forgetHandedOut]) {
+    while (!signal.aborted && (await forget(db, size)) === size) await rest(restMillis, signal);
+  }
 }
 
 async function eraseSettled(

@@ -20,6 +20,7 @@ import {
 } from '../dead-letters/queries.ts';
 import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
 import type { WebhookOptions } from '../options.ts';
+import { pollUrl } from '../queries.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import {
@@ -85,7 +86,8 @@ export async function changeEndpoint(
   const { actor, body: change } = call;
   if (typeof change.where === 'string') parseFilter(change.where);
   // This looks up names, which may take seconds, so it is done before a row is locked.
-  if (change.url !== undefined) await options.target.assertAllowed(change.url, actor);
+  const { url: given } = change;
+  if (given !== undefined && given !== pollUrl) await options.target.assertAllowed(given, actor);
   const { before, after } = await withLocked(
     db,
     options,
@@ -100,7 +102,7 @@ export async function changeEndpoint(
         if (settings.url !== before.url)
           throw invalidInput('/url', 'is for endpoints of the type push');
         refuseUnpolled(change);
-      }
+      } else if (given === pollUrl) await options.target.assertAllowed(given, actor);
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = leadsElsewhere(before, settings);

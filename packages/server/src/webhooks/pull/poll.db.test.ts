@@ -247,6 +247,42 @@ describe('an endpoint that is polled', () => {
     },
   );
 
+  test('forgets what was handed out and was purged since, whether or not it is acknowledged', async () => {
+    await report(3);
+    const [first = '', , last = ''] = idsOf(await poll());
+    await service.db.query(sql`
+      update deliveries set status = 'discarded', next_attempt_at = null, finished_at = now() where id = ${first}`);
+    const left = async () =>
+      (
+        await service.db.query<{ id: string }>(sql`
+          select delivery_id as id from pulled_deliveries where endpoint_id = ${endpoint.id} order by position`)
+      ).map(({ id }) => id);
+    expect(await left()).toHaveLength(3);
+    const { signal } = new AbortController();
+    await forgetHistory(service.db, { days: 30, incidentDays: 0 }, signal, 1);
+    expect(await left()).toHaveLength(2);
+    expect(await left()).not.toContain(first);
+    const { next_cursor: after } = (await poll()).json;
+    expect(await left()).toContain(last);
+    await poll({ after });
+    expect((await states()).toSorted()).toEqual(['delivered', 'delivered', 'discarded']);
+  });
+
+  test('takes back its own URL, which changes nothing, and no other', async () => {
+    const path = `/webhook/endpoints/${endpoint.id}`;
+    const change = (body: object, to = path) => service.call('PATCH', to, { body });
+    expect(await change({ url: 'pull:' })).toMatchObject({
+      ...{ status: 200, json: { url: 'pull:', type: 'pull', warnings: [] } },
+    });
+    expect((await change({ url: 'https://a.example/' })).json).toMatchObject({
+      ...{ status: 400, errors: [{ path: '/url' }] },
+    });
+    const push = { tenant, url: 'http://127.0.0.1:9/hook' };
+    const { id } = (await service.call('POST', '/webhook/endpoints', { body: push })).json;
+    const refused = await change({ url: 'pull:' }, `/webhook/endpoints/${id}`);
+    expect(refused.json.code).toBe('target_invalid');
+  });
+
   test('is of no tenant but its own, and not of the type push', async () => {
     const { token } = await service.makeToken({ scopes: ['admin'], tenants: ['elsewhere'] });
     const path = `/webhook/endpoints/${endpoint.id}/deliveries/poll`;
