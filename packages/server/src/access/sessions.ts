@@ -229,7 +229,9 @@ export async function endSession(
   { actor, request, audit }: { actor: Actor; request: FastifyRequest; audit: Audit },
 ): Promise<void> {
   await db.transaction(async (connection) => {
-    const [ended] = await queries.endSessions(connection, { id, reach: actor.tenants });
+    const isId = /^ses_[0-9A-Za-z]+$/.test(id);
+    const { tenants: reach } = actor;
+    const [ended] = isId ? await queries.endSessions(connection, { id, reach }) : [];
     if (ended === undefined) {
       throw new AppError('session_not_found', {
         detail: 'There is no such session. It may have ended. GET /sessions lists them.',

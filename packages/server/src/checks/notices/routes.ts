@@ -133,7 +133,7 @@ async function changeTarget(
   { id, change }: { id: string; change: Static<typeof targetChangeSchema> },
 ) {
   return db.transaction(async (connection) => {
-    const locked = found(await queries.lockTarget(connection, id));
+    const locked = found(await queries.lockTarget(connection, toTargetId(id)));
     const { tenant } = locked;
     refuseOthersKinds({ tenant, kinds: change.kinds ?? null });
     await queries.updateTarget(connection, {
@@ -157,7 +157,7 @@ async function deleteTarget(
   id: string,
 ): Promise<void> {
   await db.transaction(async (connection) => {
-    const before = show(found(await queries.lockTarget(connection, id)));
+    const before = show(found(await queries.lockTarget(connection, toTargetId(id))));
     await queries.deleteTarget(connection, id);
     await options.audit(
       connection,
@@ -168,7 +168,7 @@ async function deleteTarget(
 
 /** Sends a test now, once, and tells how it went. Throws 404 `notify_target_not_found`. */
 async function testTarget(db: Database, options: TargetOptions, caller: Caller, id: string) {
-  const target = found(await queries.findAddress(db, id));
+  const target = found(await queries.findAddress(db, toTargetId(id)));
   const { tenant } = target;
   await options.audit(db, entryOf(caller, 'test', id, { tenant }));
   const createdAt = new Date().toISOString();
@@ -205,4 +205,9 @@ function found<T>(row: T | undefined): T {
     detail:
       'There is no such target of notices, or it was removed. GET /notify/targets lists them.',
   });
+}
+
+/** Returns the id if it has the form of one. Throws 404 `notify_target_not_found` otherwise, as for one that is unknown. */
+function toTargetId(id: string): string {
+  return /^ntt_[0-9A-Za-z]+$/.test(id) ? id : found<string>(undefined);
 }
