@@ -62,7 +62,12 @@ export const report = verb({
     }
     const answer = parseAnswer(text) as ReportedLines;
     await print(text, answer);
-    const { accepted, duplicates, rejected_count: rejected } = answer;
+    const { accepted, duplicates, rejected_count: rejected, held_back: held } = answer;
+    if (held !== undefined) {
+      context.note(
+        `${numberOf(held, 'delivery', 'deliveries')} held back, because too much waits; a replay makes them: svcctl incidents show names the endpoints`,
+      );
+    }
     if (rejected === 0) return;
     const total = accepted + duplicates + rejected;
     throw new AppError('records_rejected', {

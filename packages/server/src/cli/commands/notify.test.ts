@@ -24,6 +24,9 @@ test('notify add prints the secret alone, and sends what was asked for', async (
     ...{ kind: 'webhook', url: 'https://pager.example/in' },
     ...{ kinds: ['export_done'], min_severity: 'info' },
   });
+  const own = ['notify', 'add', '--email', 'jo@tx.example', '--tenant', 'TX'];
+  await ends(cli(own), 0, 'whsec_x\n', []);
+  expect(bodyOf()).toEqual({ kind: 'email', to: 'jo@tx.example', tenant: 'TX' });
   await ends(cli('notify add'), 2);
   const wrong = await cli([...words.slice(0, 4), '--kind', 'rain']);
   expect(wrong.code).toBe(2);

@@ -76,10 +76,10 @@ const add = call('POST /notify/targets', {
       throw usage('Give either --webhook or --email.');
     }
   },
-  body({ webhook: url, email: to, ...wishes }) {
+  body({ webhook: url, email: to, tenant, ...wishes }) {
     return {
       kind: url === undefined ? ('email' as const) : ('webhook' as const),
-      ...{ url, to, ...wishesBody(wishes) },
+      ...{ url, to, tenant, ...wishesBody(wishes) },
     };
   },
   prints: ({ secret }) => secret,
