@@ -11,9 +11,9 @@ import {
 } from './dead-letters/queries.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
-import { forgetHandedOut } from './pull/queries.ts';
 import {
   forgetDeliveries,
+  forgetHandedOut,
   forgetHours,
   forgetIncidents,
   forgetJobs,

@@ -86,6 +86,25 @@ export async function forgetIncidents(
 export const hasRunOut = sql`incident_keys.created_at <= now() - interval '30 days'
   and not exists (select from deliveries d where d.incident_id = incident_keys.incident_id)`;
 
+/**
+ * Takes up to `limit` deliveries out of what is handed out, of any endpoint, that have ended otherwise: they were purged or
+ * discarded, or came too late. Their receivers may never acknowledge them. Returns how many there were.
+ */
+export async function forgetHandedOut(db: Queryable, limit: number): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    with gone as (
+      delete from pulled_deliveries where (endpoint_id, position) in (
+        select p.endpoint_id, p.position from pulled_deliveries p
+        where not exists (
+          select from deliveries d
+          where d.lane = p.lane and d.id = p.delivery_id and d.next_attempt_at is not null)
+        limit ${limit}
+      ) returning 1
+    )
+    select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}
+
 /** Deletes the idempotency keys that have run out, and so are free again. */
 export async function forgetKeys(db: Queryable): Promise<void> {
   await db.query(sql`delete from incident_keys where ${hasRunOut}`);

@@ -133,25 +133,6 @@ export async function handOut(db: Queryable, id: string, limit: number): Promise
   );
 }
 
-/**
- * Takes up to `limit` deliveries out of what is handed out, of any endpoint, that have ended otherwise: they were purged or
- * discarded, or came too late. Their receivers may never acknowledge them. Returns how many there were.
- */
-export async function forgetHandedOut(db: Queryable, limit: number): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    with gone as (
-      delete from pulled_deliveries where (endpoint_id, position) in (
-        select p.endpoint_id, p.position from pulled_deliveries p
-        where not exists (
-          select from deliveries d
-          where d.lane = p.lane and d.id = p.delivery_id and d.next_attempt_at is not null)
-        limit ${limit}
-      ) returning 1
-    )
-    select count(*) as count from gone`);
-  return rows[0]?.count ?? 0;
-}
-
 /** Whether anything waits for a poll. */
 export async function hasWaiting(db: Queryable, id: string): Promise<boolean> {
   const rows = await db.query(sql`
