@@ -182,14 +182,14 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   const page = await webhooks.open(`/endpoints?tenant=TX&panel=endpoint/${id}`, {
     expected: [/403 \(.*discard-backlog$/],
   });
-  await drawerOf(page).getByText('3 queued or pending').waitFor();
-  await drawerOf(page).getByText('disabled since').waitFor();
+  await drawerOf(page).getByRole('link', { name: '3 wait' }).waitFor();
+  await drawerOf(page).getByText('Nothing is sent until somebody enables it').waitFor();
   await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();
   const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
   await question.getByRole('button', { name: 'Enable and discard' }).click();
   await confirmDialog(page).getByLabel('Access token').fill(service.token);
   await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
-  await drawerOf(page).getByText('0 queued or pending').waitFor();
+  await drawerOf(page).getByRole('link', { name: 'nothing waits' }).waitFor();
   await drawerOf(page).getByRole('button', { name: 'Disable' }).waitFor();
   const discarded = await service.call(
     'GET',
@@ -211,8 +211,11 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   await page.getByRole('link', { name: /^webhooks of acme to .* keep failing$/ }).click();
   const story = drawerOf(page).getByRole('region', { name: 'How it fared' });
   await story.getByText('503').first().waitFor();
-  await page.goto('/#/endpoints?health=failing');
+  await drawerOf(page).getByText('Paused after 20 failures in a row.').waitFor();
+  // Behind its panel are those that fare as it does.
+  await page.keyboard.press('Escape');
   await rowsOf(page).filter({ hasText: 'acme' }).click();
+  expect(await rowsOf(page).count()).toBe(1);
   await story.getByText('{"said":503}').waitFor();
   const marks = story.getByRole('list', { name: 'Its newest attempts' }).getByRole('link');
   await marks.first().waitFor();
@@ -221,16 +224,19 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
 
   receiver.answer(200);
   await story.getByRole('link', { name: 'All its dead letters' }).click();
-  await page.waitForURL(/dlq\?.*view=groups/);
-  await page.getByRole('button', { name: 'Retry group' }).first().click();
+  await rowsOf(page).filter({ hasText: 'refused by status' }).waitFor();
+  await page.goBack();
+  await story.getByRole('link', { name: 'Retry …' }).click();
   const question = page.getByRole('dialog', { name: 'Retry all' });
+  await question.getByText(/^Only abandoned · acme · .*\/acme\/in · refused by status$/).waitFor();
   await question.getByRole('button', { name: /^Retry/ }).click();
-  await page.getByRole('region', { name: 'Bulk jobs' }).waitFor();
-  const isDelivered = async () =>
-    (await service.call('GET', `/webhook/dlq?status=abandoned&endpoint_id=${id}`)).json.total === 0;
-  await waitFor('the dead letters to be delivered', isDelivered);
-
-  await page.goto(`/#/endpoints?panel=endpoint/${id}`);
+  const strip = page.getByRole('region', { name: 'Bulk jobs' });
+  await strip.getByText(/^Retry: abandoned · refused by status · acme · .*\/acme\/in$/).waitFor();
+  // Nobody has to come back for what became of it.
+  await strip.getByRole('link', { name: /delivered$/ }).click();
+  await rowsOf(page).first().getByText('delivered', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Why it fails' }).click();
   await story.getByRole('link', { name: /^Bulk retry/ }).waitFor();
   await expect.poll(() => marks.first().getAttribute('title')).toContain('200 delivered');
   // The last error stays to be read: none of the newest attempts failed, and no dead letter is left.

@@ -274,7 +274,11 @@ function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactN
           <li key={endpoint.id}>
             <a
               className="hover"
-              href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint.id })}
+              href={panelHref(
+                '/endpoints',
+                { kind: 'endpoint', id: endpoint.id },
+                { health: endpoint.health },
+              )}
             >
               <span className="cut">
                 <EndpointHealth endpoint={endpoint} />

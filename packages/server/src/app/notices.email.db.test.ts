@@ -92,7 +92,9 @@ test('a trouble is mailed with what, since when, what to do and where, and again
     /^WARNING {2}Webhooks of TX to tx\.example keep failing\.\nSince \d{4}-\d\d-\d\d \d\d:\d\d UTC, tenant TX\.\n/,
   );
   expect(mail?.text).toContain(`svcctl endpoints show ${id}`);
-  expect(mail?.text).toContain(`https://svcctl.example/#/endpoints?panel=endpoint/${id}`);
+  expect(mail?.text).toContain(
+    `https://svcctl.example/#/endpoints?health=failing&panel=endpoint/${id}`,
+  );
 });
 
 test('a mail to the people of a tenant has no link and names no command', async () => {

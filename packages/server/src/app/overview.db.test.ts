@@ -86,7 +86,7 @@ test('tells what endpoints and their dead letters need', async () => {
   expect(troubles[0]).toMatchObject({
     ...{ id: failing.id, text: 'webhooks of TX to tx.example keep failing' },
     ...{ severity: 'warning', command: `svcctl endpoints show ${failing.id}` },
-    place: `#/endpoints?panel=endpoint/${failing.id}`,
+    place: `#/endpoints?health=failing&panel=endpoint/${failing.id}`,
   });
   expect(webhooks).toMatchObject({
     abandoned: 4,

@@ -119,7 +119,10 @@ describe('findTroubles', () => {
     });
     expect(of('endpoints_gone')).toMatchObject({
       text: 'the endpoint ca.example of CA was disabled, because it answered 410 Gone',
-      ...{ command: 'svcctl endpoints show ep_2', place: '#/endpoints?panel=endpoint/ep_2' },
+      ...{
+        command: 'svcctl endpoints show ep_2',
+        place: '#/endpoints?health=gone&panel=endpoint/ep_2',
+      },
     });
     expect(of('notices_undelivered')?.text).toBe('notices do not reach 2 targets');
     expect(of('verification_differs')).toMatchObject({

@@ -52,7 +52,7 @@ function ofEndpoints(
     place: (id) =>
       id === undefined
         ? `#/endpoints${isHealth ? `?health=${state}` : ''}`
-        : `#/endpoints?panel=endpoint/${id}`,
+        : `#/endpoints?${isHealth ? `health=${state}&` : ''}panel=endpoint/${id}`,
   };
 }
 

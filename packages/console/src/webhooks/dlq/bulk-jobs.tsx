@@ -14,8 +14,9 @@ import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { useRead } from '../../ui/poll.tsx';
-import { countOf, shortId } from '../../ui/words.ts';
+import { countOf } from '../../ui/words.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
+import { useEndpointName } from './dlq-bar.tsx';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 
 /** What is asked for: a retry or a purge of all that a filter finds. */
@@ -74,6 +75,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
   );
   const failure = useFailure(preview);
   const start = useStart(action, onClose);
+  const nameOf = useEndpointName();
   if (failure !== null && preview.data === undefined) {
     return <FailurePanel error={failure} onRetry={() => void preview.refetch()} />;
   }
@@ -87,7 +89,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
       button={`${word.verb} ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
-      <p className="muted">{describe(request)}</p>
+      <p className="muted break">{describe(request, nameOf)}</p>
       {action === 'purge' && (
         <NativeSelect
           label="Age"
@@ -169,13 +171,15 @@ function PreviewGroups({ preview }: { preview: BulkPreview | undefined }): React
   );
 }
 
-/** The filters of a bulk job in words. */
-function describe({ status, tenant, endpoint_id, failure_class }: BulkRequest): string {
+/** The filters of a bulk job in words. An endpoint is of one tenant, which its name tells. */
+function describe(request: BulkRequest, nameOf: (endpoint: string) => string): string {
+  const { status, tenant, endpoint_id: endpoint, failure_class: failure } = request;
   const parts = [
     status === undefined ? 'Abandoned and pending' : `Only ${status}`,
-    tenant === undefined ? 'any tenant' : `tenant ${tenant}`,
-    endpoint_id === undefined ? 'any endpoint' : `endpoint ${shortId(endpoint_id)}`,
-    failure_class === undefined ? 'any failure' : failureWords[failure_class],
+    ...(endpoint === undefined
+      ? [tenant === undefined ? 'any tenant' : `tenant ${tenant}`, 'any endpoint']
+      : [nameOf(endpoint)]),
+    failure === undefined ? 'any failure' : failureWords[failure],
   ];
   return parts.join(' · ');
 }
@@ -202,6 +206,7 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
     changes: jobsKey,
   });
   const again = useStart('retry', onDismiss, 'The rest is not retried');
+  const nameOf = useEndpointName();
   const isPartly = job.state === 'completed' && job.rows_left > 0;
   const handled = job.rows_done + job.rows_skipped;
   const total = Math.max(job.rows_total, handled);
@@ -210,7 +215,7 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
     <JobLine
       state={job.state}
       {...(isPartly && { word: 'partly done' })}
-      what={`${job.action === 'retry' ? 'Retry' : 'Purge'}: ${filterText(job)}`}
+      what={`${job.action === 'retry' ? 'Retry' : 'Purge'}: ${filterText(job, nameOf)}`}
       label={`Progress of the bulk ${job.action}`}
       value={handled}
       max={total}
@@ -284,13 +289,13 @@ function requestOf(job: BulkJob): BulkRequest {
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
 }
 
-function filterText(job: BulkJob): string {
+function filterText(job: BulkJob, nameOf: (endpoint: string) => string): string {
   const parts = [
     job.status ?? 'abandoned and pending',
     job.failure_class === null ? '' : failureWords[job.failure_class],
     job.event_type ?? '',
-    job.tenant === null ? '' : `tenant ${job.tenant}`,
-    job.endpoint_id === null ? '' : `endpoint ${shortId(job.endpoint_id)}`,
+    job.tenant === null || job.endpoint_id !== null ? '' : `tenant ${job.tenant}`,
+    job.endpoint_id === null ? '' : nameOf(job.endpoint_id),
   ];
   return parts.filter((part) => part !== '').join(' · ');
 }

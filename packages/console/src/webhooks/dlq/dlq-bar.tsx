@@ -9,6 +9,7 @@ import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import { whereFree } from '../../ui/keys.ts';
 import classes from '../../ui/list-page.module.css';
 import { ViewSwitch } from '../../ui/list-page.tsx';
+import { panelHref } from '../../ui/panel-place.ts';
 import { useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
@@ -83,6 +84,14 @@ export function DlqBar(props: DlqBarProps): ReactNode {
             value={search.endpoint}
             onChange={(endpoint) => update({ endpoint })}
           />
+          {search.endpoint !== undefined && (
+            <a
+              className="nowrap"
+              href={panelHref('/endpoints', { kind: 'endpoint', id: search.endpoint })}
+            >
+              Why it fails
+            </a>
+          )}
           {search.failure !== undefined && (
             <Button onClick={() => update({ failure: undefined })} title="Show all failures">
               {failureWords[search.failure] ?? search.failure} ×
@@ -149,16 +158,7 @@ export function EndpointFilter(props: {
   onChange: (id: string | undefined) => void;
 }): ReactNode {
   const { tenant, value } = props;
-  const key = [...endpointsKey, 'names', tenant];
-  const endpoints = useRead<Page<Endpoint>>(key, '/webhook/endpoints', {
-    params: { tenant, limit: mostEndpoints },
-    everyMillis: null,
-    staleMillis: 60_000,
-  });
-  const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
-    value: id,
-    label: `${of} · ${url.replace(/^https:\/\//, '')}`,
-  }));
+  const choices = useEndpointNames(tenant);
   if (value !== undefined && !choices.some((choice) => choice.value === value)) {
     choices.unshift({ value, label: shortId(value) });
   }
@@ -171,4 +171,24 @@ export function EndpointFilter(props: {
       onChange={props.onChange}
     />
   );
+}
+
+/** The endpoints of a tenant, or of all, with what they are called. */
+function useEndpointNames(tenant?: string): { value: string; label: string }[] {
+  const key = [...endpointsKey, 'names', tenant];
+  const endpoints = useRead<Page<Endpoint>>(key, '/webhook/endpoints', {
+    params: { tenant, limit: mostEndpoints },
+    everyMillis: null,
+    staleMillis: 60_000,
+  });
+  return (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
+    value: id,
+    label: `${of} · ${url.replace(/^https?:\/\//, '')}`,
+  }));
+}
+
+/** What the endpoint of a bulk job is called, with its tenant; the end of its id while that is not known. */
+export function useEndpointName(): (id: string) => string {
+  const names = useEndpointNames();
+  return (id) => names.find(({ value }) => value === id)?.label ?? `endpoint ${shortId(id)}`;
 }

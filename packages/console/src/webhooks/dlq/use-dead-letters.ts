@@ -48,7 +48,7 @@ export function useJobs(): Jobs {
   const client = useQueryClient();
   const query = useRead<Page<BulkJob>>(jobsKey, '/webhook/dlq/jobs', {
     params: { limit: 20 },
-    follow: [({ data }) => data.some(({ state }) => state === 'running'), runningMillis],
+    follow: [({ data }) => data.some(isWatched), runningMillis],
   });
   const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
   const [dismissed, setDismissed] = useState<string>();
@@ -56,7 +56,7 @@ export function useJobs(): Jobs {
   const open = jobs.filter(isOpen).map(({ id }) => id);
   const unknown = open.filter((id) => !watched.has(id));
   if (unknown.length > 0) setWatched(new Set([...watched, ...unknown]));
-  const done = jobs.reduce((sum, job) => sum + job.rows_done, 0);
+  const done = JSON.stringify(jobs.map(({ rows_done, outcome }) => [rows_done, outcome?.counts]));
   const before = useRef(done);
   useEffect(() => {
     if (before.current === done) return;
@@ -73,6 +73,16 @@ export function useJobs(): Jobs {
       setDismissed(id);
     },
   };
+}
+
+/** What became of the rows of a job is mostly known so soon after its end. */
+const outcomeMillis = 60_000;
+
+/** Whether a job is at work, or its rows were queued so lately that something becomes of them at any moment. */
+function isWatched({ state, finished_at: at, outcome, rows_done: done }: BulkJob): boolean {
+  if (at === null) return state === 'running';
+  const isSettled = done === 0 || (outcome?.settled_at ?? null) !== null;
+  return !isSettled && Date.now() - Date.parse(at) < outcomeMillis;
 }
 
 /** Whether something is still to become of the last job. */

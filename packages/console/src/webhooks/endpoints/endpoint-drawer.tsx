@@ -9,7 +9,7 @@ import type {
 } from '../../api/types.ts';
 import { changedBut, useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
+import { backlogText } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
@@ -23,10 +23,9 @@ import { endpointPath, endpointsKey, webhooksKey } from '../query-keys.ts';
 import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { BlockedKeys } from './blocked-keys.tsx';
-import { Breaker } from './columns.tsx';
 import { deliveryFacts } from './delivery-fields.ts';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
-import { Story } from './endpoint-story.tsx';
+import { Standing, Story } from './endpoint-story.tsx';
 
 type EndpointDrawerProps = {
   /** Id of the endpoint, or `new`. */
@@ -58,7 +57,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   return (
     <Panel
       kind={isNew ? 'NEW ENDPOINT' : 'ENDPOINT'}
-      title={isNew ? '' : id}
+      title={endpoint === undefined ? (isNew ? '' : id) : shownTarget(endpoint)}
       id={id}
       closeLabel="Close endpoint"
       onClose={onClose}
@@ -75,7 +74,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       <PanelBody label={isNew ? 'The endpoint to make' : 'The endpoint'}>
         {!isEditing && endpoint !== undefined && (
           <>
-            <p className="break below-12">{visibleText(endpoint.url)}</p>
+            <Standing endpoint={endpoint} />
             <BlockedKeys id={id} keys={endpoint.story?.blocked ?? []} />
             {endpoint.story === undefined ? (
               query.isPlaceholderData && <SkeletonRows rows={8} label="Loading how it fared" />
@@ -116,26 +115,20 @@ function HeldBack({ since, until }: NonNullable<Endpoint['held_back']>): ReactNo
   );
 }
 
+/** What an endpoint is called, or else where it is. */
+function shownTarget({ name, url }: Endpoint): string {
+  return visibleText(name ?? url.replace(/^https?:\/\//, ''));
+}
+
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
-  const { throttled_until: throttled, disabled_at: disabled, disabled_by: by } = endpoint;
   const { previous_secret_until: previous, retry_schedule: schedule, rate_limit: rate } = endpoint;
   const { max_attempts: attempts, disable_after_days: days } = endpoint;
   return (
     <Facts
       facts={{
-        health: <EndpointHealth endpoint={endpoint} />,
-        breaker: <Breaker endpoint={endpoint} />,
-        'throttled until': throttled !== null ? <Instant at={throttled} /> : undefined,
-        'disabled since':
-          disabled !== null ? (
-            <>
-              <Instant at={disabled} />
-              {by !== null && ` by ${by}`}
-            </>
-          ) : undefined,
-        backlog: `${backlogText(endpoint.backlog)} queued or pending`,
+        tenant: endpoint.tenant,
+        url: copied(endpoint.url),
         'held back': endpoint.held_back === null ? undefined : <HeldBack {...endpoint.held_back} />,
-        name: endpoint.name ?? undefined,
         uid: endpoint.uid === null ? undefined : copied(endpoint.uid),
         labels:
           Object.entries(endpoint.labels)

@@ -1,10 +1,12 @@
 import type { ReactNode } from 'react';
-import type { EndpointStory } from '../../api/types.ts';
+import type { Endpoint, EndpointStory } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
+import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
 import { stringifySearch } from '../../ui/hash-state.ts';
 import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
 import { Moment, usePageNow } from '../../ui/marks.tsx';
+import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
 import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -27,6 +29,56 @@ export function Story({ id, story }: { id: string; story: EndpointStory }): Reac
       <Links id={id} story={story} />
     </section>
   );
+}
+
+/** How an endpoint is since when, what waits for it, and what happens next by itself. */
+export function Standing({ endpoint }: { endpoint: Endpoint }): ReactNode {
+  const { disabled_at, failing_since: failing, backlog } = endpoint;
+  const since = disabled_at ?? failing;
+  const waits = backlogText(backlog);
+  return (
+    <div className="below-12" role="status">
+      <p>
+        <EndpointHealth endpoint={endpoint} />
+        {since !== null && (
+          <>
+            {' '}
+            since <Moment at={since} />
+          </>
+        )}
+        {' · '}
+        <a href={`#/deliveries${stringifySearch({ endpoint: endpoint.id })}`}>
+          {backlog.count === 0 ? 'nothing waits' : `${waits} wait`}
+        </a>
+      </p>
+      <p className="muted">{whatIsNext(endpoint)}</p>
+    </div>
+  );
+}
+
+/** What happens next by itself, or what somebody has to do first. */
+function whatIsNext(endpoint: Endpoint): ReactNode {
+  const { enabled, breaker, backlog, failing_since: failing, throttled_until: until } = endpoint;
+  if (backlog.is_discarding) return 'What waits is being discarded; then it is enabled.';
+  if (!enabled) return 'Nothing is sent until somebody enables it. What comes for it waits.';
+  if (breaker.state === 'open' && breaker.paused_until !== null) {
+    return (
+      <>
+        Paused after {countOf(breaker.failures_in_row, 'failure')} in a row. One delivery is tried
+        again <Moment at={breaker.paused_until} />; if it succeeds, the others follow.
+      </>
+    );
+  }
+  if (breaker.state !== 'closed') return 'One delivery is tried again now; the others wait for it.';
+  if (until !== null) {
+    return (
+      <>
+        Its receiver asked for a pause: the next is sent <Moment at={until} />.
+      </>
+    );
+  }
+  if (failing !== null) return 'What failed is tried again by its schedule.';
+  return null;
 }
 
 function LastError({ id, error: last }: { id: string; error: EndpointStory['last_error'] }) {
@@ -100,6 +152,13 @@ function outcomeOf({ status, failure_class: failure, error }: Attempt): string {
   return `${failureWords[failure]}${told}`;
 }
 
+/** A link to the question before all dead letters of an endpoint are retried that failed so. */
+function retryHref(of: { status: string; endpoint: string; failure: string }): string {
+  const { status, endpoint, failure } = of;
+  const place = { kind: 'retry', id: [status, endpoint, failure].join('/') };
+  return panelHref('/dlq', place, { endpoint, view: 'groups' });
+}
+
 const percentiles = ['p50_ms', 'p95_ms', 'p99_ms'] as const;
 
 function Periods({ periods }: { periods: EndpointStory['periods'] }) {
@@ -166,6 +225,12 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
             {formatCount(count)} {status}
           </a>
           : {failureWords[failure]}
+          {isAdmin && (
+            <>
+              {' · '}
+              <a href={retryHref({ status, endpoint: id, failure })}>Retry …</a>
+            </>
+          )}
         </li>
       ))}
       <li>

@@ -97,9 +97,16 @@ export function EndpointsPage(): ReactNode {
         name="endpoints"
         placeholders={12}
         empty={
-          <Empty title={isFiltered ? 'No endpoint matches' : 'No endpoints yet'}>
-            <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
-          </Empty>
+          isFiltered ? (
+            <Empty
+              title="No endpoint matches"
+              onClear={() => update({ ...noneOf(endpointFilters), cursor: undefined })}
+            />
+          ) : (
+            <Empty title="No endpoints yet">
+              <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+            </Empty>
+          )
         }
         list="endpoints"
         label="Endpoints"
