@@ -340,6 +340,13 @@ export const erasePlanSchema = exactly(eraseScopeProperties);
 /** The body of `POST /enrichment/erase`. */
 export const eraseRequestSchema = exactly({
   ...eraseScopeProperties,
+  reason: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 500, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      description:
+        'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
+    }),
+  ),
   dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
 });
 export type EraseRequest = Static<typeof eraseRequestSchema>;
@@ -360,6 +367,7 @@ export const eraseReceiptSchema = Type.Object({
   not_found: Type.Array(Type.String(), {
     description: 'event ids without a record, the first 1,000',
   }),
+  reason: nullable(Type.String({ description: 'as it was asked for; null: none was given' })),
   requested_at: instantSchema,
   erased_at: nullable({
     ...instantSchema,

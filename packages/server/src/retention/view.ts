@@ -7,3 +7,9 @@ export const moveFilters = {
   state: { choices: moveStates, help: 'only in this state' },
   run: { param: 'run_id', value: 'id', help: 'only of this run' },
 } as const;
+
+/** Reads FIELD=VALUE; a key that holds a "=" is in quotes, as in where=. Null for what is not spelled so. */
+export function readSubject(text: string): { field: string; value: string } | null {
+  const [, field, value] = /^((?:"(?:[^"\\]|\\.)*"|[^"=])+)=(.+)$/s.exec(text) ?? [];
+  return field === undefined || value === undefined ? null : { field, value };
+}

@@ -71,6 +71,14 @@ test('erase says how many incidents go, too', async () => {
   expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ incidents: true });
 });
 
+test('erase hands on why, and prints it with the receipt', async () => {
+  api.on('POST /enrichment/erase', json({ ...receipt, reason: 'ticket 4711' }));
+  const words = ['records', 'erase', '--tenant', 'TX', '--event-id', 'e1'];
+  const done = await cli([...words, '--reason', 'ticket 4711'], { typed: 'y\n' });
+  expect(done.stdout).toMatch(/^reason +ticket 4711$/m);
+  expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ reason: 'ticket 4711' });
+});
+
 test.each([
   ['person.id=a=b', 'person.id', 'a=b'],
   ['person."a=b"."\\""=x', 'person."a=b"."\\""', 'x'],

@@ -1,5 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { readSubject } from '../../retention/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { type Facts, utc, whereAny } from '../details.ts';
@@ -17,17 +18,18 @@ export const erase = call('POST /enrichment/erase', {
   examples: [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
     'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
-    'svcctl records erase --tenant TX --subject passenger.email=kim@example.com --incidents',
+    'svcctl records erase --tenant TX --subject passenger.email=kim@example.com --incidents --reason "ticket 4711"',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
   ],
   options: [
     ['--tenant <tenant>', 'the tenant (required)'],
     ['--store <store>', 'only of this store'],
     ['--event-id <id...>', 'records with these event ids', undefined, 'event_ids'],
-    ['--subject <field=value>', 'records whose enrichment has this value at this key', readSubject],
+    ['--subject <field=value>', 'records whose enrichment has this value at this key', subjectOf],
     ['--from <date>', 'records from this day on, as 2026-03-05 (UTC)'],
     ['--to <date>', 'up to this day, inclusive'],
     ['--incidents', 'also the incidents of these events or days'],
+    ['--reason <text>', 'why: kept in the receipt and the audit log, so name nobody'],
     ['--dry-run', 'only tell what would go'],
   ],
   check({ eventId, subject, from, to }) {
@@ -59,10 +61,10 @@ export const erase = call('POST /enrichment/erase', {
   next: ({ dry_run: isDry }) => (isDry ? 'Nothing was erased: this was a dry run.' : null),
 });
 
-/** Reads FIELD=VALUE; a key that holds a "=" is in quotes, as in where=. Throws `usage_invalid`. */
-function readSubject(text: string): { field: string; value: string } {
-  const [, field, value] = /^((?:"(?:[^"\\]|\\.)*"|[^"=])+)=(.+)$/s.exec(text) ?? [];
-  if (field !== undefined && value !== undefined) return { field, value };
+/** Reads whom an erasure is about. Throws `usage_invalid`. */
+function subjectOf(text: string): { field: string; value: string } {
+  const subject = readSubject(text);
+  if (subject !== null) return subject;
   throw usage(`--subject takes FIELD=VALUE, as passenger.email=kim@example.com, not ${text}.`);
 }
 
@@ -83,6 +85,7 @@ function receiptFacts(receipt: Receipt): Facts {
     ['move', receipt.id],
     ['state', receipt.state],
     ['objects rewritten', formatCount(receipt.segments_rewritten)],
+    ['reason', receipt.reason ?? null],
     ['requested', at(receipt.requested_at)],
     ['no read finds it since', at(receipt.erased_at)],
     ['old objects removed', at(receipt.objects_removed_after)],

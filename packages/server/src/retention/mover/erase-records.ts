@@ -23,8 +23,8 @@ export type EraseContext = MoverContext & {
   readonly lockMillis: number;
 };
 
-/** Who asked for an erasure, and when. */
-export type EraseAct = Caller & { readonly requestedAt: string };
+/** Who asked for an erasure, when, and why. */
+export type EraseAct = Caller & { readonly requestedAt: string; readonly reason?: string | null };
 
 /**
  * Erases records in both tiers and returns the receipt. `onJournalled` is called with the receipt so far as soon as the
@@ -58,7 +58,7 @@ export async function eraseRecords(
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
-      const planned = dryReceipt(scope, matches, { requestedAt: job.act.requestedAt, effects });
+      const planned = dryReceipt(scope, matches, { act: job.act, effects });
       const move = await journal(context, { scope, matches, planned, act: job.act });
       if (move === null) return nothingErased(planned);
       job.onJournalled({ ...planned, id: move.id, dry_run: false, state: 'planned' });
@@ -148,7 +148,7 @@ async function journal(
 
 /**
  * Writes the audit entry. It holds the number of event ids but not the ids, and of a subject only the field, because the
- * audit log must not remember who was erased.
+ * audit log must not remember who was erased. The reason stands there as it was given.
  */
 export async function noteErasure(
   db: Queryable,
@@ -169,6 +169,7 @@ export async function noteErasure(
     after: {
       ...{ store, from, to, event_ids, ...erased, hot_count, cold_count },
       ...(subject === null ? {} : { subject_field: subject.field }),
+      ...(planned.reason === null ? {} : { reason: planned.reason }),
     },
   });
 }

@@ -99,12 +99,18 @@ test('late records are told from cold ones, and erased ones come back as new', a
   ]);
 });
 
-test('an erasure is in the audit log, without the event ids', async () => {
+test('an erasure is in the audit log with its reason, without the event ids', async () => {
   await ingest(record('audited', 1));
-  await erase({ tenant: 'audited', event_ids: ['e1'] });
+  const answer = await erase({ tenant: 'audited', event_ids: ['e1'], reason: 'ticket 4711' });
+  expect(answer.json.reason).toBe('ticket 4711');
   const log = await service.call('GET', '/audit?tenant=audited');
   const entry = log.json.data.find((one: { action: string }) => one.action === 'records.erase');
-  expect(entry.after).toMatchObject({ event_ids: 1, count: 1, hot_count: 1 });
+  expect(entry.after).toMatchObject({
+    ...{ event_ids: 1, count: 1, hot_count: 1 },
+    reason: 'ticket 4711',
+  });
+  const refused = await erase({ tenant: 'audited', event_ids: ['e2'], reason: 'a\u0000' });
+  expect(refused.status).toBe(400);
   expect(JSON.stringify(entry)).not.toContain('e1"');
 });
 

@@ -115,11 +115,11 @@ export function createEraser(options: EraserOptions): Eraser {
   /** Says what would be erased. */
   async function plan(
     scope: EraseScope,
-    { requestedAt, hasIncidents }: { requestedAt: string; hasIncidents: boolean },
+    { act, hasIncidents }: { act: EraseAct; hasIncidents: boolean },
   ): Promise<EraseReceipt> {
     const matches = await findMatches(context, scope, signal);
     const effects = await foretell(context, scope, matches);
-    const receipt = dryReceipt(scope, matches, { requestedAt, effects });
+    const receipt = dryReceipt(scope, matches, { act, effects });
     if (!hasIncidents) return receipt;
     const ofSubject = withEvents(scope, matches);
     return { ...receipt, incidents: await options.incidents.plan(ofSubject, signal) };
@@ -147,13 +147,13 @@ export function createEraser(options: EraserOptions): Eraser {
     async erase({ actor, request }, body) {
       const scope = toScope(body);
       const requestedAt = formatMicros(clock() * 1000);
-      const act = { actor, request, requestedAt };
-      const { dry_run: isDry = false, incidents: hasIncidents = false } = body;
+      const { dry_run: isDry = false, incidents: hasIncidents = false, reason = null } = body;
+      const act = { actor, request, requestedAt, reason };
       if (!mayTouchTenant(actor, scope.tenant)) {
         const receipt = await refuseSilently(context, { act, scope, body });
         return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
       }
-      if (isDry) return plan(scope, { requestedAt, hasIncidents });
+      if (isDry) return plan(scope, { act, hasIncidents });
       return hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope);
     },
     forget(act, body) {
@@ -216,8 +216,7 @@ async function refuseSilently(
   { db, audit }: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },
 ): Promise<EraseReceipt> {
-  const { requestedAt } = act;
-  const planned = dryReceipt(scope, noMatches, { requestedAt, effects: noEffects });
+  const planned = dryReceipt(scope, noMatches, { act, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
   await db.transaction((connection) =>

@@ -21,7 +21,10 @@ const listedIds = 1000;
 export function dryReceipt(
   scope: EraseScope,
   matches: Matches,
-  { requestedAt, effects }: { requestedAt: string; effects: GoneEffects },
+  {
+    act: { requestedAt, reason = null },
+    effects,
+  }: { act: { requestedAt: string; reason?: string | null }; effects: GoneEffects },
 ): EraseReceipt {
   const hot = sumTriples(matches.hot);
   const cold = coldTriple(matches);
@@ -38,6 +41,7 @@ export function dryReceipt(
     cold_count: cold.count,
     segments_rewritten: matches.cold.length,
     not_found: notFound(scope, matches.foundIds),
+    reason,
     requested_at: requestedAt,
     erased_at: null,
     objects_removed_after: null,
