@@ -110,6 +110,29 @@ test('the event of a record is erased from its drawer, as far as one says', asyn
   await panel.getByRole('heading', { name: /^RECORD/ }).waitFor();
 });
 
+test('a thing is erased by a value of its records, and the receipt keeps why', async () => {
+  const { service } = filled;
+  const page = await filled.open('/records?tenant=CA&store=IAH&panel=erase', {
+    expected: [stepUp],
+  });
+  const panel = panelOf(page);
+  await panel.getByText('would go, for good').waitFor();
+  await panel.getByLabel('Only of a person or a thing').fill('n');
+  await panel.getByText('It is spelled FIELD=VALUE.').waitFor();
+  expect(await eraseButton(page).count()).toBe(0);
+  await panel.getByLabel('Only of a person or a thing').fill('n=150');
+  await panel.getByRole('heading', { name: 'ERASE CA › IAH · n = 150' }).waitFor();
+  await panel.getByText('2 records', { exact: true }).waitFor();
+  await panel.getByLabel('Reason').fill('ticket 4711');
+  await nameField(page).fill('150');
+  const before = await countOf('tenant=CA&store=IAH');
+  await eraseButton(page).click();
+  await confirm(page, service.token);
+  await panel.getByRole('heading', { name: 'ERASED CA › IAH · n = 150' }).waitFor(patient);
+  await panel.getByText('ticket 4711').waitFor();
+  expect(await countOf('tenant=CA&store=IAH')).toBe(before - 2);
+});
+
 test('incidents of the same days go, too, where one says so', async () => {
   const { service } = filled;
   const { json: incident } = await service.call('POST', '/incidents', {

@@ -1,7 +1,9 @@
 import { Button, Checkbox, Radio, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
+import { readSubject } from '../../api/views.ts';
 import { CopyText, download } from '../../ui/copy-button.tsx';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes } from '../../ui/format.ts';
@@ -45,7 +47,13 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
   const [reach, setReach] = useState<EraseReach>('day');
   const [hasIncidents, setHasIncidents] = useState(false);
   const erase = useErase();
-  const scope = recordKey === undefined ? chosen : scopeOfRecord(recordKey, reach);
+  const [whose, setWhose] = useState('');
+  const [asked] = useDebouncedValue(whose, typingPauseMillis);
+  const subject = asked === '' ? undefined : readSubject(asked);
+  const isChosen = recordKey === undefined && chosen?.eventId === undefined;
+  const slice = recordKey === undefined ? chosen : scopeOfRecord(recordKey, reach);
+  const scope =
+    slice === null || !isChosen || subject === undefined ? slice : subject && { ...slice, subject };
   const [erased, setErased] = useState<EraseScope | null>(null);
   const receipt = erase.data;
   const about = receipt === undefined ? scope : erased;
@@ -58,22 +66,44 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
       onClose={props.onClose}
     >
       <PanelBody>
-        {scope === null && <p className="muted">This link names no record.</p>}
+        {slice === null && <p className="muted">This link names no record.</p>}
+        {receipt === undefined && slice !== null && isChosen && (
+          <TextInput
+            className="below-12"
+            label="Only of a person or a thing"
+            description="A key of the enrichment and the value that stands there; empty: all of it."
+            placeholder="passenger.email=kim@example.com"
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            maxLength={1501}
+            value={whose}
+            onChange={(event) => setWhose(event.currentTarget.value)}
+            error={subject === null && 'It is spelled FIELD=VALUE.'}
+          />
+        )}
         {receipt === undefined && recordKey !== undefined && scope !== null && (
           <ReachChoice recordKey={recordKey} reach={reach} onReach={setReach} />
         )}
-        {receipt === undefined && scope !== null && (
+        {receipt === undefined && scope !== null && isChosen && whose !== asked && (
+          <SkeletonRows rows={10} label="Looking what would go" />
+        )}
+        {receipt === undefined && scope !== null && !(isChosen && whose !== asked) && (
           <Question
             // What was typed for one slice must not confirm another.
             key={scopeText(scope)}
             scope={scope}
             hasIncidents={hasIncidents}
             onIncidents={setHasIncidents}
-            unheeded={recordKey === undefined ? props.unheeded : []}
+            unheeded={recordKey === undefined && !scope.subject ? props.unheeded : []}
             erase={erase}
-            onErase={() => {
+            onErase={(reason) => {
               setErased(scope);
-              erase.mutate({ ...requestOf(scope), ...(hasIncidents && { incidents: true }) });
+              erase.mutate({
+                ...requestOf(scope),
+                ...(hasIncidents && { incidents: true }),
+                ...(reason !== '' && { reason }),
+              });
             }}
             onClose={props.onClose}
           />
@@ -83,6 +113,8 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
     </Panel>
   );
 }
+
+const typingPauseMillis = 400;
 
 /** Where records with the id of an event are looked for. */
 function ReachChoice(props: {
@@ -116,7 +148,7 @@ type QuestionProps = {
   onIncidents: (hasIncidents: boolean) => void;
   unheeded: readonly string[];
   erase: ReturnType<typeof useErase>;
-  onErase: () => void;
+  onErase: (reason: string) => void;
   onClose: () => void;
 };
 
@@ -131,6 +163,7 @@ function Question(props: QuestionProps): ReactNode {
   const policy = usePolicyOf(tenant);
   const failure = useFailure(preview, policy);
   const [typed, setTyped] = useState('');
+  const [reason, setReason] = useState('');
   if (preview.data === undefined || policy.data === undefined) {
     if (failure === null) return <SkeletonRows rows={10} label="Looking what would go" />;
     return <FailurePanel error={failure} onRetry={() => retryAll([preview, policy])} />;
@@ -145,7 +178,7 @@ function Question(props: QuestionProps): ReactNode {
     <ActionForm
       label="What is erased"
       call={erase}
-      onSend={onErase}
+      onSend={() => onErase(reason.trim())}
       isReady={mayErase}
       button={isAny && !isHeld ? eraseText(count, incidents) : null}
       isGrave
@@ -185,6 +218,15 @@ function Question(props: QuestionProps): ReactNode {
         <>
           <p className="muted">Nothing brings them back but a backup that you keep elsewhere.</p>
           <TextInput
+            label="Reason"
+            description="The receipt and the audit log keep it, so name nobody: a ticket, say."
+            placeholder="ticket 4711"
+            autoComplete="off"
+            maxLength={500}
+            value={reason}
+            onChange={(event) => setReason(event.currentTarget.value)}
+          />
+          <TextInput
             label={
               <>
                 Type <strong className="mono">{word}</strong> to confirm
@@ -193,7 +235,7 @@ function Question(props: QuestionProps): ReactNode {
             autoComplete="off"
             autoCapitalize="off"
             spellCheck={false}
-            maxLength={400}
+            maxLength={1000}
             value={typed}
             onChange={(event) => setTyped(event.currentTarget.value)}
           />

@@ -23,6 +23,11 @@ test.each([
     { tenant: 'TX', eventId: 'e' },
     { tenant: 'TX', event_ids: ['e'] },
   ],
+  // All days, and so of incidents those that name nobody, must not come with it.
+  [
+    { tenant: 'TX', subject: { field: 'passenger.email', value: 'kim@example.com' } },
+    { tenant: 'TX', subject: { field: 'passenger.email', value: 'kim@example.com' } },
+  ],
 ])('%j is asked for as %j', (scope, request) => {
   expect(requestOf(scope)).toEqual(request);
 });
@@ -46,6 +51,7 @@ test.each([
   [leaf, 'TX/DFW/2001-02'],
   [{ tenant: 'TX', from: '2001-02-03', to: '2001-02-05' }, 'TX/2001-02-03..2001-02-05'],
   [{ ...leaf, eventId: 'fl/0812' }, 'fl/0812'],
+  [{ ...leaf, subject: { field: 'passenger.email', value: 'kim@x' } }, 'kim@x'],
 ])('%j is confirmed by %s', (scope, word) => {
   expect(confirmWord(scope)).toBe(word);
 });

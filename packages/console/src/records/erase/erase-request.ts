@@ -10,8 +10,12 @@ import { notify } from '../../ui/toasts.tsx';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { decodeRecord, type SliceParams } from '../search.ts';
 
-/** What is to be erased: all records of a slice, or only those with an event's id. */
-export type EraseScope = SliceParams & { readonly eventId?: string | undefined };
+/** What is to be erased: all records of a slice, or only those with an event's id, or of a person. */
+export type EraseScope = SliceParams & {
+  readonly eventId?: string | undefined;
+  /** Whose records: those with this value at this key of the enrichment. */
+  readonly subject?: { readonly field: string; readonly value: string } | undefined;
+};
 
 /** How far the records with an event's id are looked for. */
 export const eraseReaches = ['day', 'store', 'tenant'] as const;
@@ -38,30 +42,34 @@ export function scopeOfRecord(recordKey: string, reach: EraseReach): EraseScope 
  * everything: all of a tenant goes by all days.
  */
 export function requestOf(scope: EraseScope): EraseRequest {
-  const { tenant, store, month, from, to, eventId } = scope;
+  const { tenant, store, month, from, to, eventId, subject } = scope;
   const [first, last] = month === undefined ? [from, to] : monthEnds(month);
-  const isWholeTenant = store === undefined && eventId === undefined && first === undefined;
+  const limits = [store, eventId, subject, first];
+  const isWholeTenant = limits.every((limit) => limit === undefined);
   return {
     tenant,
     ...(store !== undefined && { store }),
     ...(eventId !== undefined && { event_ids: [eventId] }),
+    ...(subject !== undefined && { subject }),
     ...(first !== undefined && last !== undefined && { from: first, to: last }),
     ...(isWholeTenant && { from: earliestDay, to: latestDay }),
   };
 }
 
-/** The scope in words: `TX › DFW › 2001-03`, with the event if there is one. */
-export function scopeText({ eventId, ...slice }: EraseScope): string {
+/** The scope in words: `TX › DFW › 2001-03`, with the event or the person if there is one. */
+export function scopeText({ eventId, subject, ...slice }: EraseScope): string {
   const { from, to } = slice;
   const isAllDays = from === earliestDay && to === latestDay;
   const place = sliceText(isAllDays ? { ...slice, from: undefined, to: undefined } : slice);
-  return eventId === undefined ? place : `${place} · event ${eventId}`;
+  const who = subject === undefined ? '' : ` · ${subject.field} = ${subject.value}`;
+  return eventId === undefined ? `${place}${who}` : `${place} · event ${eventId}`;
 }
 
-/** What a person types to confirm: the event, or the place as its path, `TX/DFW/2001-03`. */
-export function confirmWord({ tenant, store, month, eventId, ...days }: EraseScope): string {
+/** What is typed to confirm: the event, the value of a person, or the place as its path, `TX/DFW/2001-03`. */
+export function confirmWord(scope: EraseScope): string {
+  const { tenant, store, month, eventId, subject, ...days } = scope;
   const parts = [tenant, store, month ?? rangeText(days)].filter(Boolean);
-  return eventId ?? parts.join('/');
+  return eventId ?? subject?.value ?? parts.join('/');
 }
 
 /** What an erasure would take, as the service finds it now. */

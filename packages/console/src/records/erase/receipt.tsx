@@ -41,6 +41,7 @@ export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
     <>
       <Facts
         facts={{
+          reason: receipt.reason ?? undefined,
           requested: <Instant at={receipt.requested_at} />,
           'no read finds it since': <Instant at={receipt.erased_at} />,
           'old objects removed': <Instant at={receipt.objects_removed_after} />,
