@@ -38,7 +38,7 @@ export const bannerId = 'banner';
 
 /**
  * Makes the query client with the policy for every query. The data of the previous key stays while the next loads. A
- * failure is shown at once, and tried again if it may pass (5xx, no connection, 429: after 2 s, doubling to 2 min;
+ * failure is shown at once, and tried again if it may pass (5xx, no connection, 429: after 2 s, doubling to 12 s;
  * never after another 4xx). Nothing is polled unless a page asks for it by `usePolling`.
  */
 export function createQueryClient(random: () => number = Math.random): {

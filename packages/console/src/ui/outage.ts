@@ -28,7 +28,7 @@ export type Outage = {
 };
 
 const shortestDelayMillis = 2_000;
-const longestDelayMillis = 120_000;
+const longestDelayMillis = 12_000;
 
 /** Whether the same call may succeed later: after 5xx, no connection, a time-out, or 429. */
 export function isPassing(error: Error): boolean {
@@ -65,7 +65,7 @@ export function nextOutage(
 }
 
 /**
- * The delay before the next try: 2 s, doubling to 2 min, each up to a fifth longer at random, and never less than
+ * The delay before the next try: 2 s, doubling to 12 s, each up to a fifth longer at random, and never less than
  * Retry-After. Null when there is no next try.
  */
 export function delayAfter(error: Error, failures: number, random: () => number): number | null {
