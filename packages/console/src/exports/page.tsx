@@ -1,3 +1,4 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
@@ -60,6 +61,7 @@ export function ExportsPage(): ReactNode {
       ) : (
         <JobsView
           {...{ views, search, update, cancelling, open: opened }}
+          also={opened === undefined ? [] : [job]}
           onOpen={(id) => panel.open('export', id)}
         />
       )}
@@ -83,6 +85,8 @@ function JobsView(props: {
   update: (change: Change) => void;
   cancelling: Cancelling;
   open: string | undefined;
+  /** What the open drawer reads. */
+  also: readonly UseQueryResult<unknown>[];
   onOpen: (id: string) => void;
 }): ReactNode {
   const { search, update, cancelling } = props;
@@ -106,6 +110,7 @@ function JobsView(props: {
           </>
         }
         queries={[list]}
+        also={props.also}
         millis={rows.some(isOpen) ? followMillis : pollMillis}
       />
       <PagedList
