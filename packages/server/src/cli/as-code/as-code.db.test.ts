@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { makeCertificate } from '../../../test/receiver.ts';
 import { useServiceCli } from '../testing/service-cli.ts';
 
 const folder = { path: '' };
@@ -15,7 +16,9 @@ const { cli, ok, jsonOf } = useServiceCli({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 
 const put = (name: string, text: string) => writeFile(join(folder.path, name), text);
 
 const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
-const env = { SHOP_AUTHORIZATION: 'Bearer hush' };
+const env = { SHOP_AUTHORIZATION: 'Bearer hush', SHOP_HMAC: 'hush-hush' };
+
+const isShop = ({ uid }: { uid: string }) => uid === 'shop';
 
 /** The example of the docs, with addresses that a test may register. */
 async function example(): Promise<string> {
@@ -32,7 +35,7 @@ test('applies the example of the docs, and then finds nothing to do', async () =
   expect(dry.stderr).toContain('config_differs');
   const missing = await cli('apply svcctl.yaml');
   expect(missing.code).toBe(2);
-  expect(missing.stderr).toMatch(/SHOP_AUTHORIZATION is not set|shop.secret cannot be read/);
+  expect(missing.stderr).toMatch(/SHOP_[A-Z]+ is not set|shop.secret cannot be read/);
   expect(await jsonOf('event-types ls --json type')).toEqual([]);
 
   await put('shop.secret', `${secret}\n`);
@@ -45,10 +48,11 @@ test('applies the example of the docs, and then finds nothing to do', async () =
     ['token pipeline', expect.stringMatching(/^svc_/)],
     ['target of notices http://127.0.0.1:9/svcctl', expect.stringMatching(/^whsec_/)],
     ['endpoint TX/shop', secret],
+    ['endpoint TX/archive', expect.stringMatching(/^whsec_/)],
   ]);
-  expect(done.stderr).toContain('5 made · 0 changed · 0 removed');
+  expect(done.stderr).toContain('6 made · 0 changed · 0 removed');
   expect(`${dry.stdout}${dry.stderr}${done.stderr}`).not.toMatch(/hush|whsec_/);
-  const [made] = await jsonOf('endpoints ls --json');
+  const made = (await jsonOf('endpoints ls --json')).find(isShop);
   expect(made).toMatchObject({
     ...{ uid: 'shop', name: 'The shop', labels: { team: 'shop' }, rate_limit: 50 },
     ...{ event_types: ['order.*'], header_names: ['Authorization'] },
@@ -102,16 +106,122 @@ test('changes what differs, and takes away only what is asked for', async () => 
   const tokens = await jsonOf('tokens ls --json id,name');
   const done = await ok('apply changed.yaml --prune --yes', { env });
   expect(done.stderr).toContain('0 made · 3 changed · 1 removed');
-  expect(await jsonOf('endpoints ls --json uid,header_names,rate_limit')).toEqual([
-    { uid: 'shop', header_names: ['X-Key'], rate_limit: null },
-  ]);
+  const left = await jsonOf('endpoints ls --json uid,header_names,rate_limit');
+  expect(left).toHaveLength(2);
+  expect(left.find(isShop)).toEqual({ uid: 'shop', header_names: ['X-Key'], rate_limit: null });
   const after = await jsonOf('tokens ls --json id,name');
   expect(after).toHaveLength(tokens.length);
   expect(after).not.toEqual(tokens);
   expect((await ok('apply changed.yaml --prune')).stderr).toBe('Nothing differs.\n');
 });
 
+const delivery = (more: string) => `endpoints:
+  - tenant: SENT
+    uid: sent
+    url: http://127.0.0.1:9/sent
+    headers: { X-Key: "\${SENT_KEY}" }
+    delivery:
+${more.replace(/^/gm, '      ')}
+`;
+const sentTo = (tenant: string) => jsonOf(`endpoints ls --tenant ${tenant} --json`);
+
+test('applies how an endpoint is sent to, with secrets from elsewhere, and exports none of them', async () => {
+  const { cert, key } = makeCertificate(['client'], { validUntil: new Date(Date.now() + 864e7) });
+  await put('cert.pem', cert);
+  await put('key.pem', key);
+  const all = `timeout_seconds: 5
+no_retry_on: [422, 400]
+asymmetric: true
+signature: { header: X-Sum, value: "{hex}", secret: "\${SENT_SIGNATURE_SECRET}" }
+tls: { certificate: "@cert.pem", key: "@key.pem", ca: "@cert.pem" }`;
+  const sent = { SENT_KEY: 'k', SENT_SIGNATURE_SECRET: 'hush-hush' };
+  await put('sent.yaml', delivery(all));
+  const done = await ok('apply sent.yaml', { env: sent });
+  expect(`${done.stdout}${done.stderr}`).not.toMatch(/hush|BEGIN/);
+  expect(await sentTo('SENT')).toMatchObject([
+    {
+      ...{ header_names: ['X-Key'] },
+      delivery: {
+        ...{ timeout_seconds: 5, no_retry_on: [422, 400], public_key: expect.any(String) },
+        signature: { header: 'X-Sum', value: '{hex}', signs: '{body}', has_own_secret: true },
+        tls: { certificate: expect.any(Object), ca: expect.any(Object) },
+      },
+    },
+  ]);
+  expect((await ok('apply sent.yaml')).stderr).toBe('Nothing differs.\n');
+  const { stdout } = await ok('export-config');
+  expect(stdout).not.toMatch(/hush|BEGIN|whpk_/);
+  expect(parse(stdout).endpoints).toContainEqual(
+    expect.objectContaining({
+      delivery: {
+        ...{ timeout_seconds: 5, no_retry_on: [422, 400], asymmetric: true },
+        signature: {
+          ...{ header: 'X-Sum', value: '{hex}', signs: '{body}' },
+          secret: '$' + '{SENT_SIGNATURE_SECRET}',
+        },
+        tls: {
+          certificate: '$' + '{SENT_TLS_CERTIFICATE}',
+          key: '$' + '{SENT_TLS_KEY}',
+          ca: '$' + '{SENT_TLS_CA}',
+        },
+      },
+    }),
+  );
+  await put('exported.yaml', stdout);
+  expect((await ok('apply exported.yaml --prune')).stderr).toBe('Nothing differs.\n');
+
+  // Another host is given what was meant for the one before only because the file names it with the URL.
+  await put('sent.yaml', delivery(all).replace('127.0.0.1:9', '127.0.0.2:9'));
+  await ok('apply sent.yaml', { env: sent });
+  expect(await sentTo('SENT')).toMatchObject([
+    { url: 'http://127.0.0.2:9/sent', header_names: ['X-Key'], delivery: { tls: { ca: {} } } },
+  ]);
+  expect((await ok('apply sent.yaml')).stderr).toBe('Nothing differs.\n');
+
+  await put('sent.yaml', delivery('signature: { header: X-Sum, value: "{base64}" }'));
+  await ok('apply sent.yaml', { env: sent });
+  const left = { header: 'X-Sum', value: '{base64}', signs: '{body}', has_own_secret: false };
+  expect((await sentTo('SENT'))[0].delivery).toEqual({ signature: left });
+  expect((await ok('apply sent.yaml')).stderr).toBe('Nothing differs.\n');
+});
+
+test('applies an endpoint that is polled, which never becomes another', async () => {
+  const polled = (more = '') =>
+    put(
+      'polled.yaml',
+      `endpoints: [{tenant: POLLED, uid: p, type: pull, delivery: {expires_after_seconds: 60}${more}}]`,
+    );
+  await polled();
+  expect((await ok('apply polled.yaml')).stdout).toMatch(/^endpoint POLLED\/p\twhsec_/);
+  const [made] = await sentTo('POLLED');
+  expect(made).toMatchObject({ type: 'pull', delivery: { expires_after_seconds: 60 } });
+  const { stdout } = await ok('export-config');
+  const exported = parse(stdout).endpoints.find((row: { uid: string }) => row.uid === 'p');
+  const named = { tenant: 'POLLED', uid: 'p', type: 'pull' };
+  expect(exported).toEqual({ ...named, delivery: { expires_after_seconds: 60 } });
+  await put('exported.yaml', stdout);
+  expect((await ok('apply exported.yaml --prune')).stderr).toBe('Nothing differs.\n');
+  await polled(', name: Polled');
+  await ok('apply polled.yaml');
+  expect(await sentTo('POLLED')).toMatchObject([{ id: made.id, name: 'Polled', type: 'pull' }]);
+  for (const faulty of [', url: "http://127.0.0.1:9/"', ', rate_limit: 5', ', headers: {A: @x}']) {
+    await put('x', 'x');
+    await polled(faulty);
+    expect(await cli('apply polled.yaml')).toMatchObject({ code: 2 });
+  }
+  await put('polled.yaml', 'endpoints: [{tenant: POLLED, uid: p, url: "http://127.0.0.1:9/"}]');
+  const refused = await cli('apply polled.yaml');
+  expect(refused).toMatchObject({ code: 2 });
+  expect(refused.stderr).toContain('type');
+  expect(await sentTo('POLLED')).toMatchObject([{ id: made.id, type: 'pull' }]);
+});
+
 test.each([
+  ['endpoints: [{tenant: T, uid: a, delivery: {tls: {key: PEM}}}]', 'do not stand in files'],
+  [
+    'endpoints: [{tenant: T, uid: a, delivery: {signature: {header: A, secret: open-text}}}]',
+    'do not stand in files',
+  ],
   [
     'endpoints: [{tenant: T, uid: a, url: "https://x.example", secret: whsec_abc}]',
     'do not stand in files',

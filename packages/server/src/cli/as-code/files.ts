@@ -5,6 +5,7 @@ import { readStdin } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
 import { readText } from '../upload.ts';
+import { filledDelivery, secretsOf } from './delivery.ts';
 import { type Kind, kinds, nameOf, type Row } from './kinds.ts';
 import type { Resolve, Wanted } from './plan.ts';
 
@@ -106,7 +107,11 @@ function readRow(kind: Kind, at: string, given: unknown): Row {
   if (unknown !== undefined) {
     throw usage(`${at}: there is no member ${unknown}; there are ${known.join(', ')}`);
   }
-  const hidden = [...secret.map((name) => row[name]), ...Object.values(row.headers ?? {})];
+  const hidden = [
+    ...secret.map((name) => row[name]),
+    ...Object.values(row.headers ?? {}),
+    ...secretsOf(row.delivery),
+  ];
   if (hidden.some((value) => value !== undefined && !isReference(value))) {
     const where = '"@FILE" or "$' + '{NAME}" of the environment';
     throw usage(`${at}: secrets and values of headers do not stand in files, but as ${where}`);
@@ -128,6 +133,8 @@ async function filledIn(
 ): Promise<Row> {
   const members = Object.entries(row).map(async ([name, value]) => {
     if (secret.includes(name)) return [name, await textBehind(context, base, value)];
+    const fill = (part: unknown) => textBehind(context, base, part);
+    if (name === 'delivery') return [name, await filledDelivery(value, fill)];
     if (name !== 'headers') return [name, value];
     const headers = Object.entries((value ?? {}) as Row).map(
       async ([header, text]) => [header, await textBehind(context, base, text)] as const,

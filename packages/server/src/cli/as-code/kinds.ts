@@ -4,6 +4,7 @@ import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
 import { type ListRoute, walkPages } from '../pages.ts';
+import { changedDelivery, comparedDelivery, deliveryOf } from './delivery.ts';
 
 /** One thing as a file has it. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -32,6 +33,8 @@ export type Kind = {
   readonly fields: Row;
   /** What of a member is compared, where it is not all of it. */
   readonly compared?: Readonly<Record<string, (value: unknown) => unknown>>;
+  /** What goes with a change of a member, although it does not differ: the service would take it away. */
+  readonly goesWith?: Readonly<Record<string, readonly string[]>>;
   /** Members that the service never shows: they are sent, and not compared. Their values stand outside of files. */
   readonly secret?: readonly string[];
   /** Another way of writing a row. Throws `usage_invalid`. */
@@ -174,13 +177,20 @@ export const endpoints: Kind = {
   one: 'endpoint',
   key: ['tenant', 'uid'],
   fields: {
-    ...{ url: undefined, name: null, description: null, labels: {}, enabled: undefined },
+    ...{ type: 'push', url: undefined, name: null, description: null, labels: {} },
+    enabled: undefined,
     ...{ event_types: ['*'], stores: null, where: null, headers: {} },
     ...{ ordered: 'none', when_stuck: 'block' },
     ...{ max_attempts: null, retry_schedule: null, rate_limit: null, disable_after_days: null },
+    delivery: null,
   },
-  // The values of headers are never shown, so only their names are compared.
-  compared: { headers: (value) => headersOf(value).map(([name]) => name.toLowerCase()) },
+  compared: {
+    // Their values are never shown, so only their names are compared.
+    headers: (value) => headersOf(value).map(([name]) => name.toLowerCase()),
+    delivery: comparedDelivery,
+  },
+  // What was meant for one receiver is not sent to another, unless it is named with its URL.
+  goesWith: { url: ['headers', 'delivery'] },
   secret: ['secret'],
   list: async (context, client) => {
     const rows = await all(context, client, 'GET /webhook/endpoints');
@@ -192,24 +202,28 @@ export const endpoints: Kind = {
         const row = isMasked
           ? await client.json('GET /webhook/endpoints/:id', { params: { id } })
           : listed;
-        const headers = Object.fromEntries(
-          row.header_names.map((name) => [name, `\${${variableOf(`${row.uid ?? id}_${name}`)}}`]),
-        );
+        const variable = (name: string) => `\${${variableOf(`${row.uid ?? id}_${name}`)}}`;
+        const headers = Object.fromEntries(row.header_names.map((name) => [name, variable(name)]));
+        const delivery = deliveryOf(row.delivery, variable);
+        // One that is polled has none that a file could name.
+        const url = row.type === 'pull' ? undefined : row.url;
         // One without a uid is called by its id, in this installation and as its uid in others.
         const uid = row.uid ?? id;
         // Whatever else disabled it is not for a file to say.
         const enabled = row.disabled_reason === 'operator' ? false : undefined;
         const actual = { enabled: row.enabled };
-        return { id, row: { ...row, uid, headers, enabled }, actual };
+        return { id, row: { ...row, uid, url, headers, delivery, enabled }, actual };
       }),
     );
   },
   async create({ client, tell }, row) {
-    const body = withoutNulls(row) as never;
-    await tell((await client.json('POST /webhook/endpoints', { body })).secret);
+    const { headers, ...rest } = withoutNulls(row);
+    // One that is polled may have none.
+    const body = headersOf(headers).length > 0 ? { ...rest, headers } : rest;
+    await tell((await client.json('POST /webhook/endpoints', { body: body as never })).secret);
   },
   async change({ client }, held, change) {
-    const { headers } = change;
+    const { headers, delivery } = change;
     const names = headersOf(headers).map(([name]) => name.toLowerCase());
     const gone = headersOf(held.row.headers)
       .filter(([name]) => !names.includes(name.toLowerCase()))
@@ -218,6 +232,9 @@ export const endpoints: Kind = {
       ...change,
       ...(headers !== undefined && {
         headers: { ...(headers as object), ...Object.fromEntries(gone) },
+      }),
+      ...(delivery !== undefined && {
+        delivery: changedDelivery(held.row.delivery, delivery) as never,
       }),
     };
     const params = { id: held.id };

@@ -93,7 +93,9 @@ function changeStep(kind: Kind, held: Held, row: Row, resolve: Resolve): Step {
     ...{ sign: '~', title: titleOf(kind, row), lines },
     isGrave: kind.takesAway?.(held.row, whole) ?? false,
     async prepare() {
-      const sent = await resolve(kind, change);
+      const along = Object.keys(change).flatMap((name) => kind.goesWith?.[name] ?? []);
+      const more = Object.fromEntries(along.map((name) => [name, whole[name]]));
+      const sent = await resolve(kind, { ...more, ...change });
       return (on) => kind.change(on, held, sent, whole);
     },
   };
