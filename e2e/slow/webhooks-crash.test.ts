@@ -142,6 +142,77 @@ test('SIGTERM lets deliveries in flight end: no lease is held, nothing is sent t
   expect(receiver.requests).toHaveLength(30);
 });
 
+test('what is polled is acknowledged by cursors that were answered alone, through kill -9 of the service', async () => {
+  const keeper = await installation.start(apiOnly);
+  let service = await installation.start(apiOnly);
+  const polled = { type: 'pull', url: undefined, retry_schedule: undefined };
+  const id = await addEndpoint(keeper, '', polled);
+  const accepted = await report(keeper, 40);
+  const url = await installation.postgresUrl();
+  const taken: string[] = [];
+  let acknowledged = 0;
+  let cursor: string | undefined;
+  for (let call = 0; acknowledged < accepted.length; call += 1) {
+    const after = cursor === undefined ? '' : `&after=${encodeURIComponent(cursor)}`;
+    const path = `/webhook/endpoints/${id}/deliveries/poll?limit=5${after}`;
+    // What this call acknowledges is done, or not: its answer may be lost.
+    const [before, most] = [acknowledged, taken.length];
+    const polling = service.call('GET', path).catch(() => undefined);
+    if (call < 8 && call % 2 === 1) {
+      await delay(randomInt(0, 12));
+      await service.kill();
+      service = await installation.start(apiOnly);
+    }
+    const answered = await polling;
+    const { delivered = 0 } = await countByStatus(url);
+    expect([before, most]).toContain(delivered);
+    if (answered === undefined) continue;
+    expect(answered.status, answered.text).toBe(200);
+    expect(delivered).toBe(most);
+    acknowledged = delivered;
+    taken.push(...answered.json.data.map((row: { id: string }) => row.id));
+    cursor = answered.json.next_cursor;
+  }
+  // Whatever was not answered was handed out again, and nothing that was acknowledged.
+  expect(taken).toEqual(accepted.map((delivery) => delivery.id));
+  expect(await countByStatus(url)).toEqual({ delivered: accepted.length });
+  await expectHoursTrue(url);
+});
+
+test('what goes in order stays in it through kill -9 of the drainer, each at least once', async () => {
+  const service = await installation.start(apiOnly);
+  await addEndpoint(service, receiver.url(), { ordered: 'group', max_attempts: 100 });
+  receiver.behave(() => delayed(randomInt(1, 60), answer(randomInt(5) === 0 ? 503 : 204)));
+  const url = await installation.postgresUrl();
+  const accepted: Accepted[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const before = receiver.requests.length;
+    const drainer = await installation.start(drainerOnly);
+    for (let n = 0; n < 8; n += 1) {
+      for (const group of ['a', 'b', 'c']) {
+        accepted.push(...(await report(service, 1, { group, data: { group } })));
+      }
+    }
+    await receiver.waitFor(before + randomInt(3, 12));
+    await drainer.kill();
+  }
+  await installation.start(drainerOnly);
+  await waitFor('all to be delivered', async () => {
+    return (await countByStatus(url)).delivered === accepted.length;
+  });
+  const counts = countRequests(receiver.requests);
+  expect(accepted.filter(({ idempotency_key: key }) => !counts.has(key))).toEqual([]);
+  const newest = new Map<string, number>();
+  for (const { headers, body } of receiver.requests) {
+    const { group } = JSON.parse(body).data;
+    const sequence = Number(headers['webhook-sequence']);
+    // The same may come again; one before it may not.
+    expect(sequence).toBeGreaterThanOrEqual(newest.get(group) ?? 0);
+    newest.set(group, sequence);
+  }
+  expect([...newest.keys()].sort()).toEqual(['a', 'b', 'c']);
+});
+
 /** Nothing is lost; what came more often than attempts are on record was in flight at a kill. */
 async function expectReceived(
   accepted: readonly Accepted[],
