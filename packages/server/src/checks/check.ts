@@ -138,7 +138,8 @@ export type EndpointTrouble =
   | 'disabled'
   | 'held'
   | 'full'
-  | 'certificate';
+  | 'certificate'
+  | 'unpolled';
 
 /** An endpoint that needs somebody. `since` and `until` are RFC 3339; after `until` it is disabled. */
 export type TroubledEndpoint = {

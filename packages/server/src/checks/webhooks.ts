@@ -28,8 +28,8 @@ function ofEndpoints(
   return {
     ...own,
     name: `endpoints_${state}`,
-    // What is only to come is told by notices alone.
-    row: state === 'disabling' || state === 'certificate' ? null : 'troubles',
+    // What is only to come, or may be meant, is told by notices alone.
+    row: ['disabling', 'certificate', 'unpolled'].includes(state) ? null : 'troubles',
     severity: 'warning',
     async look({ webhooks }) {
       const { endpoints, named } = await webhooks();
@@ -37,7 +37,8 @@ function ofEndpoints(
         .filter((each) => each.state === state)
         .map(
           (each): Problem => ({
-            text: text({ ...each, host: new URL(each.url).host }),
+            // One that is polled has no host.
+            text: text({ ...each, host: new URL(each.url).host || each.id }),
             ...{ id: each.id, tenant: each.tenant, since: each.since ?? null },
           }),
         );
@@ -130,6 +131,17 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     well: 'no certificate of an endpoint ends within 30 days',
     remedy: 'From then on nothing is delivered. Give it the next one, with its key.',
     command: (id) => `svcctl endpoints change ${id} --client-cert cert.pem --client-key key.pem`,
+  }),
+  ofEndpoints('unpolled', {
+    // Nobody has polled for an hour when people are told.
+    holdSeconds: 0,
+    text: ({ tenant, id, since }) =>
+      `nobody has fetched what waits for the endpoint ${id} of ${tenant}${since ? ` since ${since.slice(0, 16).replace('T', ' ')} UTC` : ''}`,
+    many: (count) => `${numberOf(count, 'endpoint')} that nobody polls, with a backlog`,
+    well: 'whoever has deliveries to fetch fetches them',
+    remedy:
+      'They wait for it. Ask its owner whether its receiver runs, and has a token that holds.',
+    command: (id) => `svcctl endpoints show ${id}`,
   }),
   {
     name: 'deliveries_abandoned',

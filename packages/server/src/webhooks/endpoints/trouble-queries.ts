@@ -1,6 +1,8 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import { neverDue } from '../order/queries.ts';
+import { pollUrl } from '../queries.ts';
 import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
 
 /** Endpoints that may fail or are gone. It is written as the condition of the index that has only these. */
@@ -74,7 +76,15 @@ export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held' | 'full' | 'certificate';
+  state:
+    | 'failing'
+    | 'gone'
+    | 'disabling'
+    | 'disabled'
+    | 'held'
+    | 'full'
+    | 'certificate'
+    | 'unpolled';
   since: string;
   until: string | null;
 };
@@ -96,7 +106,8 @@ const disabledFrom = sql`failing_since + make_interval(days => disable_after_day
 /**
  * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
  * within a day; those that are disabled because they are gone, or failed for long; those that an operator has disabled
- * while deliveries wait; those from which incidents were held back; and those of which a certificate ends within 30 days.
+ * while deliveries wait; those from which incidents were held back; those of which a certificate ends within 30 days; and
+ * those that nobody has polled for an hour, while a delivery was waiting.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
@@ -122,6 +133,17 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
       select id, tenant, url, ${certificateEnds} - interval '30 days', ${certificateEnds}, 'certificate'
       from webhook_endpoints
       where deleted_at is null and delivery is not null and ${certificateEnds} <= now() + interval '30 days'
+      union all
+      select id, tenant, url, greatest(p.polled_at, waiting.since), null, 'unpolled'
+      from webhook_endpoints left join pull_places p on p.endpoint_id = id
+      cross join lateral (
+        select d.next_attempt_at as since from deliveries d
+        where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
+          and d.next_attempt_at < ${neverDue}
+        order by d.next_attempt_at limit 1
+      ) as waiting
+      where deleted_at is null and enabled and url = ${pollUrl}
+        and greatest(p.polled_at, waiting.since) <= now() - interval '1 hour'
     ) as told order by id, state limit ${raw(String(mostFailing))}`);
 }
 

@@ -4,6 +4,7 @@ import { verify } from '../../../../receive/src/index.ts';
 import { useTestService } from '../../../test/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { untilLocked } from '../dead-letters/testing/seed.ts';
+import { listFailing } from '../endpoints/trouble-queries.ts';
 import { forgetHistory } from '../forget.ts';
 import { handOut, lockPlace } from './queries.ts';
 
@@ -45,6 +46,27 @@ const states = async () =>
   (await service.all(`/webhook/deliveries?endpoint_id=${endpoint.id}&limit=500`)).map(
     ({ status }: { status: string }) => status,
   );
+
+test('an endpoint that nobody polls for an hour, while a delivery waits, is told of', async () => {
+  const told = async () =>
+    (await listFailing(service.db))
+      .filter(({ id }) => id === endpoint.id)
+      .map(({ state }) => state);
+  await report(1);
+  expect(await told()).toEqual([]);
+  await service.db.query(
+    sql`update deliveries set next_attempt_at = now() - interval '61 minutes' where endpoint_id = ${endpoint.id}`,
+  );
+  expect(await told()).toEqual(['unpolled']);
+  await poll();
+  expect(await told()).toEqual([]);
+  await service.db.query(
+    sql`update pull_places set polled_at = now() - interval '61 minutes' where endpoint_id = ${endpoint.id}`,
+  );
+  expect(await told()).toEqual(['unpolled']);
+  await service.call('PATCH', `/webhook/endpoints/${endpoint.id}`, { body: { enabled: false } });
+  expect(await told()).toEqual(['held']);
+});
 
 describe('a poll', () => {
   test('hands out what waits, in its order and signed, and acknowledges by the next cursor', async () => {
