@@ -26,11 +26,20 @@ export async function watchTree(pid, work) {
   return { ...watched, ownBytes };
 }
 
+const ticks = (stat, from, until) =>
+  stat.slice(from, until).reduce((sum, value) => sum + Number(value), 0) * tickMillis;
+const statOf = (pid) => read(pid, 'stat').split(') ').at(-1).split(' ');
+
+/** CPU time of a process alone, in milliseconds. */
+export const ownCpuMillis = (pid) => ticks(statOf(pid), 11, 13);
+
+/** CPU time of its children that have ended, in milliseconds. */
+export const endedCpuMillis = (pid) => ticks(statOf(pid), 13, 15);
+
 /** CPU time of a process and of all below it, those that have ended included, in milliseconds. */
 export function treeCpuMillis(pid) {
   // utime, stime, cutime and cstime.
-  const ticksOf = (_pid, stat) => stat.slice(11, 15).reduce((sum, value) => sum + Number(value), 0);
-  return sumOfTree(pid, ticksOf) * tickMillis;
+  return sumOfTree(pid, (_pid, stat) => ticks(stat, 11, 15));
 }
 
 /** Adds up what `measure` answers for a process and for all below it; `stat` is its state, its parent, and so on. */
@@ -38,7 +47,7 @@ function sumOfTree(root, measure) {
   const processes = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     // The name before these fields may hold spaces and parentheses.
-    .map((name) => ({ pid: Number(name), stat: read(name, 'stat').split(') ').at(-1).split(' ') }));
+    .map((name) => ({ pid: Number(name), stat: statOf(name) }));
   const sum = ({ pid, stat }) =>
     processes
       .filter((other) => Number(other.stat[1]) === pid)

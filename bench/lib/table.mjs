@@ -71,6 +71,9 @@ export function formatMillis(value) {
   return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ms`;
 }
 
+/** Of milliseconds, for what takes less than one. */
+export const formatMicros = (millis) => `${(millis * 1000).toFixed(1)} µs`;
+
 export function formatMiB(bytes) {
   return `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`;
 }

@@ -7,10 +7,12 @@ import { cleanEnvironment } from '../lib/child.mjs';
 import { openCopy } from '../lib/duckdb.mjs';
 import { inTurn, mapValues, median, timed } from '../lib/measure.mjs';
 import { recordTables } from '../lib/postgres.mjs';
+import { endedCpuMillis, ownCpuMillis, treeCpuMillis } from '../lib/processes.mjs';
 import { programPath } from '../lib/product.mjs';
 import { startAlone, writeFlights } from '../lib/service.mjs';
 import {
   formatCount,
+  formatMicros,
   formatSeconds,
   markdownTable,
   none,
@@ -24,6 +26,7 @@ const formats = ['parquet', 'csv', 'ndjson'];
 /** `svcctl records import` of files against DuckDB's own copy of the same files to one of Parquet. */
 export async function benchImport({ sizes, say, ...bench }) {
   const { flights, pairs } = sizes.import;
+  const { postgres } = bench;
   const { service, db } = await startAlone(bench, 'import');
   const dir = join(bench.dir, 'history');
   mkdirSync(dir);
@@ -39,11 +42,23 @@ export async function benchImport({ sizes, say, ...bench }) {
     if (answer[kind] === count && answer.rejected_count === 0) return;
     throw new Error(`import answered ${stdout.slice(0, 500)} for ${count} records`);
   };
+  const shares = {
+    client: () => endedCpuMillis(process.pid),
+    node: () => ownCpuMillis(service.pid),
+    duckdb: () => treeCpuMillis(service.pid) - ownCpuMillis(service.pid),
+    postgres: () => treeCpuMillis(postgres.pid()),
+  };
   const importing = (format) => async () => {
     await db.query(`truncate ${recordTables}, segments, segment_days`);
     await db.query('checkpoint');
-    return (await timed(() => importFile(format, 'accepted')))[0];
+    const before = mapValues(shares, (share) => share());
+    const [elapsed] = await timed(() => importFile(format, 'accepted'));
+    const after = mapValues(shares, (share) => share());
+    for (const name of Object.keys(shares)) cpu[format][name].push(after[name] - before[name]);
+    return elapsed;
   };
+  const cpu = mapValues({ parquet: 0, csv: 0, ndjson: 0 }, () => mapValues(shares, () => []));
+  const copyCpu = { parquet: [], csv: [], ndjson: [] };
   const ways = {
     ndjson: importing('ndjson'),
     csv: importing('csv'),
@@ -52,7 +67,15 @@ export async function benchImport({ sizes, say, ...bench }) {
     check: async () => (await timed(() => importFile('parquet', 'duplicates', ['--check'])))[0],
   };
   const copies = await openCopies(dir);
-  for (const format of formats) ways[`${format} copy`] = () => copies[format].run();
+  for (const format of formats) {
+    ways[`${format} copy`] = async () => {
+      const before = process.cpuUsage();
+      const elapsed = await copies[format].run();
+      const { user, system } = process.cpuUsage(before);
+      copyCpu[format].push((user + system) / 1000);
+      return elapsed;
+    };
+  }
   const onRound = (round) => say(`import: ${round + 1} of ${pairs}`);
   const millis = mapValues(await inTurn(ways, pairs, { onRound }), median);
   for (const format of formats) copies[format].close();
@@ -74,6 +97,27 @@ export async function benchImport({ sizes, say, ...bench }) {
         row('Parquet, `--check`, all of them known', 'check'),
         ...formats.map((format) => row(`DuckDB: ${titles[format]}`, `${format} copy`)),
       ],
+    ),
+    'CPU of each process for a row, user and system, which says the same on a busy machine as on a quiet one.',
+    markdownTable(
+      [
+        '',
+        'client:',
+        'Node:',
+        'DuckDB:',
+        'PostgreSQL:',
+        'in all:',
+        'DuckDB’s copy:',
+        'ratio:',
+        'goal',
+      ],
+      formats.map((format) => {
+        const parts = Object.values(mapValues(cpu[format], median));
+        const sum = parts.reduce((all, part) => all + part, 0);
+        const copy = median(copyCpu[format]);
+        const perRow = [...parts, sum, copy].map((part) => formatMicros(part / count));
+        return [titles[format], ...perRow, ...ratioCells(copy / sum, '≥ 0.5')];
+      }),
     ),
   );
 }
