@@ -164,14 +164,13 @@ export async function insertSegmentDays(
       as given(store, day, first_row, count, bytes, digest, stored_bytes, first_at, last_at)`);
 }
 
+type CounterKey = { readonly store?: string; readonly day?: string; readonly month?: string };
+
 /**
  * What a change of segments adds to a counter: to its cold part, and to its total (more than 0 only by records that
  * were never stored before, because moving adds none).
  */
-export type CounterChange = {
-  readonly store?: string;
-  readonly day?: string;
-  readonly month?: string;
+export type CounterChange = CounterKey & {
   readonly count: number;
   readonly bytes: number;
   /** Decimal text mod 2^64, as is cold_digest. */
@@ -199,21 +198,14 @@ export type CounterChanges = {
   readonly changes: readonly CounterChange[];
 };
 
-/** The keys of counters. */
-type CounterKeys = {
-  readonly tenant: string;
-  readonly changes: readonly (Pick<CounterChange, 'store' | 'day' | 'month'> & {
-    /** The times with which a counter is made; where they are left out they must be found again. */
-    readonly first_at?: string;
-    readonly last_at?: string;
-  })[];
-};
-
 /**
  * Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. The
  * tenant stands in it as a value, too: only so does Citus see that one worker has all that is locked or changed.
  */
-function keysOf(table: CounterTable, { tenant, changes }: CounterKeys) {
+function keysOf(
+  table: CounterTable,
+  { tenant, changes }: { tenant: string; changes: readonly CounterKey[] },
+) {
   const key = counterKeys[table];
   const arrays = key.map((column) => {
     const values = changes.map((change) => (column === 'tenant' ? tenant : change[column]));
@@ -241,24 +233,53 @@ export async function lockCounters(
 }
 
 /**
- * Locks counters as `lockCounters` does, and makes those that are missing, with nothing in them. What is made later must
- * be counted in the same transaction.
+ * Locks the counters of days as `lockDays` does, and makes those that are missing, with nothing in them. What is made
+ * must be counted in the same transaction.
  */
-export async function openCounters(
+export async function openDays(
   connection: Connection,
-  table: CounterTable,
-  counters: CounterKeys,
+  tenant: string,
+  days: readonly TimedDay[],
+): Promise<LockedDay[]> {
+  const of = (column: 'store' | 'day' | 'first_at' | 'last_at') => days.map((day) => day[column]);
+  return connection.query<LockedDay>(sql`
+    insert into leaf_days as counter (tenant, store, day, count, bytes, digest, first_at, last_at)
+    select ${tenant}, store, day, 0, 0, 0, first_at, last_at
+    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('first_at')}::timestamptz[],
+      ${of('last_at')}::timestamptz[]) as opened(store, day, first_at, last_at) order by store, day
+    on conflict (tenant, store, day) do update set count = counter.count
+    returning store, day::text as day, count, bytes, digest, cold_count, cold_bytes, cold_digest`);
+}
+
+type TimedDay = StoreDay & { readonly first_at: string; readonly last_at: string };
+
+/** What new records add to a counter above days, whose times only widen. */
+export type CounterAddition = CounterChange & Omit<TimedDay, keyof StoreDay>;
+
+/** Adds new records to counters, and makes those that are missing. It locks them in the order of their keys. */
+export async function addToCounters(
+  connection: Connection,
+  table: Exclude<CounterTable, 'leaf_days'>,
+  counters: { readonly tenant: string; readonly changes: readonly CounterAddition[] },
 ): Promise<void> {
   const { key, arrays } = keysOf(table, counters);
-  const names = raw(key.join(', '));
-  const times = (['first_at', 'last_at'] as const).map(
-    (column) => sql`${counters.changes.map((change) => change[column] ?? 'epoch')}::timestamptz[]`,
-  );
+  const of = (column: keyof CounterAddition) => counters.changes.map((change) => change[column]);
+  const values = [
+    ...arrays,
+    ...sums.map((column) => sql`${of(column)}::bigint[]`),
+    sql`${of('digest')}::numeric[]`,
+    ...(['first_at', 'last_at'] as const).map((column) => sql`${of(column)}::timestamptz[]`),
+  ];
+  const columns = raw([...key, ...sums, 'digest', 'first_at', 'last_at'].join(', '));
+  const added = sums.map((column) => `${column} = counter.${column} + excluded.${column}`);
+  const keys = raw(key.join(', '));
   await connection.query(sql`
-    insert into ${raw(table)} as counter (${names}, count, bytes, digest, first_at, last_at)
-    select ${names}, 0, 0, 0, first_at, last_at
-    from unnest(${join([...arrays, ...times])}) as opened(${names}, first_at, last_at) order by ${names}
-    on conflict (${names}) do update set count = counter.count`);
+    insert into ${raw(table)} as counter (${columns})
+    select ${columns} from unnest(${join(values)}) as change(${columns}) order by ${keys}
+    on conflict (${keys}) do update set ${raw(added.join(', '))},
+      digest = mod(counter.digest + excluded.digest, 18446744073709551616),
+      first_at = least(counter.first_at, excluded.first_at),
+      last_at = greatest(counter.last_at, excluded.last_at)`);
 }
 
 const sums = ['count', 'bytes', 'cold_count', 'cold_bytes', 'cold_stored_bytes'] as const;

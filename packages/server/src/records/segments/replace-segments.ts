@@ -1,6 +1,8 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
+  addToCounters,
+  type CounterAddition,
   type CounterChange,
   type CounterChanges,
   type CounterTable,
@@ -15,7 +17,7 @@ import {
   listDaysOfSegments,
   lockCounters,
   lockDays,
-  openCounters,
+  openDays,
   renewTimes,
   type StoredDay,
 } from './queries.ts';
@@ -25,6 +27,7 @@ import {
   emptyTriple,
   isSameTriple,
   type NewSegment,
+  type SegmentDay,
   SourceChanged,
   type StoreDay,
   shareStoredBytes,
@@ -68,8 +71,9 @@ export async function replaceSegments(
   const held = remove.length > 0 ? await listDaysOfSegments(connection, tenant, remove) : [];
   const touched = [...held, ...added, ...hotDays];
   const days = [...new Map(touched.map((day) => [dayKey(day), day])).values()];
-  if (areNew) await openCounters(connection, 'leaf_days', { tenant, changes: added });
-  const locked = await lockDays(connection, tenant, days);
+  const locked = areNew
+    ? await openDays(connection, tenant, added)
+    : await lockDays(connection, tenant, days);
   const removed =
     remove.length > 0 ? await deleteSegments(connection, tenant, remove) : { ids: [], days: [] };
   if (removed.ids.length !== new Set(remove).size) {
@@ -128,7 +132,7 @@ function missing(removed: readonly StoredDay[], added: readonly DayTriple[]): Da
 /** By store and day: what left segments, what came into segments, and what left for good from either tier. */
 type ColdChange = {
   readonly removed: readonly StoredDay[];
-  readonly added: readonly StoredDay[];
+  readonly added: readonly AddedDay[];
   readonly gone: readonly DayTriple[];
   readonly areNew: boolean;
 };
@@ -153,9 +157,8 @@ async function changeCountersOf(
   for (const [table, keyOf] of levels) {
     const changes = rollUp(change, keyOf);
     if (change.areNew && table !== 'leaf_days') {
-      await openCounters(connection, table, { tenant, changes });
-    }
-    await changeLevel(connection, table, { tenant, changes, areNew: change.areNew });
+      await addToCounters(connection, table, { tenant, changes });
+    } else await changeLevel(connection, table, { tenant, changes, areNew: change.areNew });
   }
 }
 
@@ -170,7 +173,7 @@ async function changeLevel(
 ): Promise<void> {
   if (changes.length === 0) return;
   // The days are locked already, and a counter alone needs no order.
-  const isOrdered = areNew || table === 'leaf_days' || changes.length === 1;
+  const isOrdered = table === 'leaf_days' || changes.length === 1;
   if (!isOrdered) await lockCounters(connection, table, { tenant, changes });
   const { found, wrong } = await changeCounters(connection, table, { tenant, changes });
   if (found !== changes.length || wrong > 0) {
@@ -179,7 +182,7 @@ async function changeLevel(
     );
   }
   // Days that held nothing have the times with which they were opened.
-  if (areNew && table === 'leaf_days') return;
+  if (areNew) return;
   const resized = changes.filter((counter) => counter.count !== 0);
   if (resized.length === 0) return;
   await deleteEmptyCounters(connection, table, { tenant, changes: resized });
@@ -187,10 +190,11 @@ async function changeLevel(
 }
 
 type Key = Pick<CounterChange, 'store' | 'day' | 'month'>;
-type Sums = { key: Key; removed: StoredDay[]; added: StoredDay[]; gone: DayTriple[] };
+type AddedDay = StoredDay & Pick<SegmentDay, 'first_at' | 'last_at'>;
+type Sums = { key: Key; removed: StoredDay[]; added: AddedDay[]; gone: DayTriple[] };
 
 /** Sums the changes of days up to one level. */
-function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterChange[] {
+function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterAddition[] {
   const sums = new Map<string, Sums>();
   const sumsOf = (day: DayTriple): Sums => {
     const key = keyOf(day);
@@ -207,6 +211,12 @@ function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterChan
     ...subtractTriples(change.areNew ? sumTriples(added) : emptyTriple, sumTriples(gone)),
     ...cold(subtractTriples(sumTriples(added), sumTriples(removed))),
     cold_stored_bytes: storedBytes(added) - storedBytes(removed),
+    first_at: added.map((day) => day.first_at).sort()[0] ?? '',
+    last_at:
+      added
+        .map((day) => day.last_at)
+        .sort()
+        .at(-1) ?? '',
   }));
 }
 

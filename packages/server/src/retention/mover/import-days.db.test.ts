@@ -94,9 +94,17 @@ test('days become cold at once, are counted, and are told to tails', async () =>
 test('what is there is counted on', async () => {
   await addRecords(mover.db, makeRecords('beside', { days: ['2001-03-05'] }));
   await importRows('beside', rowsOf('beside'));
-  await importRows('beside', rowsOf('beside', "replace ('LAX' as store)", 'range(5) r(n)'));
+  const later = "replace ('LAX' as store, occurred_at + interval 1 second as occurred_at)";
+  await importRows('beside', rowsOf('beside', later, 'range(5) r(n)'));
   expect(await countOf('beside')).toBe(35);
   expect(await differences(mover, 'beside')).toEqual([]);
+  // Neither what came before nor what came between makes the times narrower.
+  const { tenants, tenantMonths } = await totals(mover, 'beside');
+  const times = {
+    first_at: '2001-03-01 00:00:00+00',
+    last_at: expect.stringMatching(/^2001-03-05/),
+  };
+  expect([...tenants, ...tenantMonths]).toMatchObject([times, times]);
 });
 
 test('the same again is refused, and changes nothing', async () => {
