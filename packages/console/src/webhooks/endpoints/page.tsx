@@ -97,16 +97,11 @@ export function EndpointsPage(): ReactNode {
         name="endpoints"
         placeholders={12}
         empty={
-          isFiltered ? (
-            <Empty
-              title="No endpoint matches"
-              onClear={() => update({ ...noneOf(endpointFilters), cursor: undefined })}
-            />
-          ) : (
-            <Empty title="No endpoints yet">
-              <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
-            </Empty>
-          )
+          <NoEndpoints
+            onClear={
+              isFiltered ? () => update({ ...noneOf(endpointFilters), cursor: undefined }) : null
+            }
+          />
         }
         list="endpoints"
         label="Endpoints"
@@ -128,6 +123,16 @@ export function EndpointsPage(): ReactNode {
         />
       )}
     </ListPage>
+  );
+}
+
+/** Says that there are none, or none with these filters, which can be removed. */
+function NoEndpoints({ onClear }: { onClear: (() => void) | null }): ReactNode {
+  if (onClear !== null) return <Empty title="No endpoint matches" onClear={onClear} />;
+  return (
+    <Empty title="No endpoints yet">
+      <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+    </Empty>
   );
 }
 
