@@ -80,7 +80,7 @@ const cases = (): readonly Case[] => [
   {
     place: '/endpoints',
     panel: `endpoint/${ids.endpoint}`,
-    title: /^ENDPOINT ep_/,
+    title: /^ENDPOINT \w/,
     open: openFirst,
   },
   {

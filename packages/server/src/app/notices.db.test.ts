@@ -85,7 +85,7 @@ test('a trouble is told once however many look, again after a day, and when it i
   expect(first).toMatchObject({
     severity: 'warning',
     tenant: 'TX',
-    link: expect.stringMatching(/\/#\/endpoints\?panel=endpoint\/ep_/),
+    link: expect.stringMatching(/\/#\/endpoints\?health=failing&panel=endpoint\/ep_/),
   });
   expect(Date.parse(first.since)).toBeLessThan(Date.now() - 3_600_000);
 
