@@ -351,14 +351,14 @@ export async function completeJob(
 
 /**
  * Lists jobs whose objects are of no use any more (cancelled, failed, expired) and that nobody works on; none while a
- * backup holds objects.
+ * backup holds objects. They come in no order, so that those whose objects cannot be removed keep nobody from the others.
  */
 export async function listSweepable(db: Queryable, limit: number): Promise<JobId[]> {
   return db.query<JobId>(sql`
     select j.tenant, j.id from exports j
     where j.files_removed_at is null and j.expires_at <= now() and not ${isLocked(exportJobs.lock)}
       and not ${areObjectsHeld}
-    order by j.expires_at limit ${limit}`);
+    order by random() limit ${limit}`);
 }
 
 /** Stores that a job has no objects any more. */

@@ -79,6 +79,27 @@ test('a removal that was cut off is tried again', async () => {
   expect(await exports.keys()).toEqual([]);
 });
 
+test('many jobs whose objects cannot be removed keep nobody from the others', async () => {
+  const id = await completed();
+  const stuck = { ...exports.cold.store };
+  const { store } = exports.cold;
+  stuck.list = (prefix, signal) => {
+    if (!prefix.startsWith(jobFolder({ tenant: 'T', id }))) throw new Error('no such folder');
+    return store.list(prefix, signal);
+  };
+  await exports.db.query(sql`
+    insert into exports select (jsonb_populate_record(e, jsonb_build_object('id', 'exp_stuck' || n))).*
+    from exports e, generate_series(1, 150) n where e.id = ${id}`);
+  await exports.db.query(sql`
+    update exports set expires_at = now() - case id when ${id} then '1 hour' else '2 hours' end::interval`);
+  await expect
+    .poll(async () => {
+      await clean(stuck);
+      return exports.keys();
+    })
+    .toEqual([]);
+});
+
 test('a cancelled job is swept when nobody works on it any more', async () => {
   const { id } = await exports.create('csv', { tenant: 'T' });
   const taken = await exports.tryTake();
