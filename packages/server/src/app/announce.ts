@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { isRunning } from '../platform/is-running.ts';
 import type { Log } from '../platform/log.ts';
 import { repeat } from '../platform/work/repeat.ts';
 
@@ -54,8 +55,8 @@ export async function announce(
 async function findLive(text: string): Promise<{ url: string; pid: number } | null> {
   try {
     const { url, pid } = JSON.parse(text) as { url: string; pid: number };
-    // Throws when there is no such process. Since a restart of the machine, another program may have the number.
-    process.kill(pid, 0);
+    // Since a restart of the machine, another program may have the number.
+    if (!isRunning(pid)) return null;
     const { ok } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(answerMillis) });
     return ok ? { url, pid } : null;
   } catch {
