@@ -1,10 +1,10 @@
-import sql from 'sql-template-tag';
 import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { isFilter, missesSql } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { LiveSegment } from './queries.ts';
+import * as queries from './queries.ts';
 import { segmentProblem } from './report.ts';
 
 type Held = { readonly segment: LiveSegment; readonly path: string };
@@ -15,12 +15,10 @@ export async function findWrongFilters(
   held: readonly Held[],
   signal: AbortSignal,
 ): Promise<Set<LiveSegment>> {
-  const rows = await db.query<{ place: number; filter: Buffer }>(sql`
-    select (asked.number - 1)::integer as place, segment.event_filter as filter
-    from unnest(${held.map(({ segment }) => segment.tenant)}::text[], ${held.map(({ segment }) => segment.id)}::text[])
-      with ordinality as asked(tenant, id, number)
-    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
-    where segment.event_filter is not null`);
+  const rows = await queries.readFilters(
+    db,
+    held.map(({ segment }) => segment),
+  );
   const filters = rows.flatMap(({ place, filter }) => {
     const file = held[place];
     return file === undefined ? [] : [{ ...file, filter }];
@@ -37,10 +35,7 @@ export async function findWrongFilters(
 
 /** Takes a wrong filter away, so that its segment is searched again, and tells of it. */
 export async function dropFilter(db: Queryable, segment: LiveSegment): Promise<VerifyProblem> {
-  const { tenant, id, count } = segment;
-  await db.query(
-    sql`update segments set event_filter = null where tenant = ${tenant} and id = ${id}`,
-  );
-  const message = `The filter of its event ids did not know all of its ${formatCount(count)} records: some were not found by their id, and could be stored a second time if they were sent again. It is gone now, so that the segment is searched until it is merged.`;
+  await queries.dropFilter(db, segment);
+  const message = `The filter of its event ids did not know all of its ${formatCount(segment.count)} records: some were not found by their id, and could be stored a second time if they were sent again. It is gone now, so that the segment is searched until it is merged.`;
   return segmentProblem('filter_mismatch', segment, message);
 }

@@ -284,3 +284,23 @@ function knownOf(isOfTenant: (table: string) => Sql): Sql {
     join moves m on m.tenant = ms.tenant and m.id = ms.move_id
     where m.state not in ('removed', 'failed')`;
 }
+
+/** Reads the filters of event ids of those segments that have one, with their places among those that were given. */
+export async function readFilters(
+  db: Queryable,
+  segments: readonly LiveSegment[],
+): Promise<{ place: number; filter: Buffer }[]> {
+  return db.query(sql`
+    select (asked.number - 1)::integer as place, segment.event_filter as filter
+    from unnest(${segments.map(({ tenant }) => tenant)}::text[], ${segments.map(({ id }) => id)}::text[])
+      with ordinality as asked(tenant, id, number)
+    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
+    where segment.event_filter is not null`);
+}
+
+/** Takes the filter of a segment away, so that it is searched again. */
+export async function dropFilter(db: Queryable, { tenant, id }: LiveSegment): Promise<void> {
+  await db.query(
+    sql`update segments set event_filter = null where tenant = ${tenant} and id = ${id}`,
+  );
+}
