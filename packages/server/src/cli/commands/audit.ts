@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -12,7 +13,7 @@ import { list } from '../list.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { isBusy, isUnreachable, withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
-import { readText } from '../upload.ts';
+import { unreadable as fileUnreadable } from '../upload.ts';
 import { optionsOf, type Verbs, verb } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
@@ -126,23 +127,39 @@ const verify = call('POST /audit/verify', {
  * have two entries of one place, so that they are copies of two logs, and `file_unreadable`.
  */
 async function readHead({ io }: Context, files: readonly string[]): Promise<string> {
-  const hashes = new Map<number, string>();
+  // The first 48 bits of each hash: a log may have millions.
+  const begins = new Map<number, number>();
+  let newest = { place: 0, hash: '' };
   for (const file of files) {
-    for (const line of (await readText(resolve(io.cwd, file))).split('\n')) {
+    for await (const line of readLines(resolve(io.cwd, file))) {
       if (line === '') continue;
       const { place, hash } = parseLine(file, line);
-      if ((hashes.get(place) ?? hash) !== hash) {
+      const begin = Number.parseInt(hash.slice(0, 12), 16);
+      if ((begins.get(place) ?? begin) !== begin) {
         throw new AppError('verify_failed', {
           detail: `The files have two entries of place ${place}. They are of two logs: was the database set back in between?`,
         });
       }
-      hashes.set(place, hash);
+      begins.set(place, begin);
+      if (place > newest.place) newest = { place, hash };
     }
   }
-  const newest = [...hashes.keys()].reduce((a, b) => Math.max(a, b), 0);
-  const hash = hashes.get(newest);
-  if (hash === undefined) throw unreadable(files.join(', '), 'holds no entry');
-  return `${newest}:${hash}`;
+  if (newest.place === 0) throw unreadable(files.join(', '), 'holds no entry');
+  return `${newest.place}:${newest.hash}`;
+}
+
+async function* readLines(path: string): AsyncGenerator<string> {
+  let rest = '';
+  try {
+    for await (const text of createReadStream(path, 'utf8')) {
+      const lines = `${rest}${text}`.split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } catch (cause) {
+    throw fileUnreadable(path, cause);
+  }
+  yield rest;
 }
 
 function parseLine(file: string, line: string): { place: number; hash: string } {
