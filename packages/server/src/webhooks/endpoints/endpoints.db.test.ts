@@ -142,6 +142,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     stores: null,
     where: null,
     health: 'ok',
+    held_back: null,
     enabled: true,
     disabled_reason: null,
     disabled_at: null,

@@ -367,6 +367,7 @@ test('shows an incident with its deliveries as they stand now', async () => {
     request_id: expect.stringMatching(/^req_/),
     deliveries: [{ ...deliveries[0], status: 'delivered' }],
     filtered_out: [],
+    held_back: [],
   });
 });
 
