@@ -27,9 +27,9 @@ test('-o csv has a header, plain values, quotes where they are due, and no formu
   await ends(
     cli('tokens ls -o csv'),
     0,
-    'id,name,scopes,tenants,created,expires,last_used,made_by\n' +
-      'tok_1,"\'=1+1, ""x""",enrichment:read,all,2026-03-05T10:00:00.000000Z,,,boss\n' +
-      'tok_2,b,enrichment:read,all,2026-03-05T10:00:00.000000Z,,,boss\n',
+    'id,name,scopes,tenants,from,created,expires,last_used,made_by\n' +
+      'tok_1,"\'=1+1, ""x""",enrichment:read,all,anywhere,2026-03-05T10:00:00.000000Z,,,boss\n' +
+      'tok_2,b,enrichment:read,all,anywhere,2026-03-05T10:00:00.000000Z,,,boss\n',
   );
   await ends(cli('tokens ls -o csv --no-header'), 0, /^tok_1,/);
 });
