@@ -11,9 +11,10 @@ const advices = {
   endpoints_held: 'Enable the endpoint to get them, or discard them.',
   endpoints_full:
     'They are kept for some days. Let the endpoint take what waits, or discard it; then replay what it has missed.',
+  endpoints_unpolled: 'What comes for it waits until something polls it.',
   endpoints_certificate:
     'From then on nothing is delivered. Give the endpoint the next one, with its key.',
-} as const satisfies Partial<Record<NoticeKind, string>>;
+} as const satisfies Record<Extract<NoticeKind, `endpoints_${string}`>, string>;
 
 /** Whether a tenant may be told of it: only of its endpoints. */
 export function isForTenants(kind: NoticeKind): kind is keyof typeof advices {
