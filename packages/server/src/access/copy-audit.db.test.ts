@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 const act = (target: string, into = db) =>
-  auditLocally(into, 'tester', {
+  auditLocally(into, 'this machine', {
     action: 'endpoint.update',
     target,
     after: { url: `https://h/${target}?key=s3cret` },
@@ -153,6 +153,42 @@ test('a store that cannot be used is told with its error until it can', async ()
   expect(await findFailingCopy(db)).toEqual(first);
   await copy();
   expect(await findFailingCopy(db)).toBeUndefined();
+});
+
+test('processes that copy to two stores forget nothing of each other, and one that ends is no alarm', async () => {
+  const other = join(dir, `other-${round}`);
+  await mkdir(other);
+  const copyOther = (openStore = async (): Promise<ObjectStore> => createFileStore(other)) =>
+    copyAudit(db, {
+      ...{ openStore, location: `file://${other}`, spoolDir: dir, log: { warn: () => {} } },
+      signal: new AbortController().signal,
+    });
+  await act('h');
+  await copy();
+  await copyOther();
+  await act('i');
+  await copy();
+  await copyOther();
+  await copy();
+  const { lines } = await copied();
+  expect(lines.flat()).toEqual(await stored());
+  const refuse = async (): Promise<ObjectStore> => {
+    throw new Error('the bucket refuses');
+  };
+  await act('j');
+  await expect(copyOther(refuse)).rejects.toThrow('the bucket refuses');
+  expect(await findFailingCopy(db)).toMatchObject({ location: `file://${other}` });
+  const wasLooked = (ago: string) =>
+    db.query(sql`
+      update audit_copies set leased_until = now() - ${ago}::interval
+      where location = ${`file://${other}`}`);
+  await wasLooked('1 hour');
+  expect(await findFailingCopy(db)).toBeUndefined();
+  await wasLooked('2 days');
+  await copy();
+  expect(
+    await db.query(sql`select from audit_copies where location = ${`file://${other}`}`),
+  ).toEqual([]);
 });
 
 test('a service copies what it has once it is ready', async () => {

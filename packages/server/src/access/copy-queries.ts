@@ -5,18 +5,26 @@ import { instantText } from '../platform/postgres/sql-text.ts';
 /** A copy is taken from a process that has said nothing of it for so long. */
 const leaseSeconds = 120;
 
-/** Takes the copying to a store, and forgets those to other stores; undefined while another process has it. */
+/** A store that no process has looked at for so long is forgotten: the setting was changed. */
+const keptHours = 24;
+
+/**
+ * Takes the copying to a store; undefined while another process has it. Processes whose settings name other stores, as
+ * while they are restarted one by one, keep their places. `leased_until` is when a process has looked last.
+ */
 export async function takeCopy(
   db: Queryable,
   location: string,
 ): Promise<{ place: number } | undefined> {
-  await db.query(sql`delete from audit_copies where location <> ${location}`);
+  await db.query(sql`
+    delete from audit_copies where location <> ${location}
+      and coalesce(leased_until, copied_at, '-infinity') < now() - make_interval(hours => ${keptHours})`);
   await db.query(
     sql`insert into audit_copies (location) values (${location}) on conflict do nothing`,
   );
   const [row] = await db.query<{ place: number }>(sql`
     update audit_copies set leased_until = now() + make_interval(secs => ${leaseSeconds})
-    where location = ${location} and coalesce(leased_until < now(), true) returning place`);
+    where location = ${location} and coalesce(leased_until <= now(), true) returning place`);
   return row;
 }
 
@@ -35,7 +43,7 @@ export async function noteCopied(
 
 /** Gives the copying back, and says nothing of the store. */
 export async function releaseCopy(db: Queryable, location: string): Promise<void> {
-  await db.query(sql`update audit_copies set leased_until = null where location = ${location}`);
+  await db.query(sql`update audit_copies set leased_until = now() where location = ${location}`);
 }
 
 /** Gives the copying back, with what was wrong; null: nothing. */
@@ -45,17 +53,22 @@ export async function endCopy(
   error: string | null,
 ): Promise<void> {
   await db.query(sql`
-    update audit_copies set leased_until = null, error = ${error},
+    update audit_copies set leased_until = now(), error = ${error},
       failing_since = case when ${error}::text is not null then coalesce(failing_since, now()) end
     where location = ${location}`);
 }
 
-/** A store to which the audit log cannot be copied. Times are RFC 3339. */
+/** A store that nobody has tried for so long is no concern any more: an attempt takes minutes at most. */
+const triedMinutes = 15;
+
+/** A store to which the audit log cannot be copied, though processes still try. Times are RFC 3339. */
 export type FailingCopy = { location: string; failing_since: string; error: string };
 
 export async function findFailingCopy(db: Queryable): Promise<FailingCopy | undefined> {
   const [row] = await db.query<FailingCopy>(sql`
     select location, ${instantText('failing_since')} as failing_since, error from audit_copies
-    where failing_since is not null`);
+    where failing_since is not null
+      and coalesce(leased_until, now()) > now() - make_interval(mins => ${triedMinutes})
+    order by failing_since limit 1`);
   return row;
 }
