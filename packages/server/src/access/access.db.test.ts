@@ -43,6 +43,8 @@ test('/me tells name, scopes, tenants and expiry', async () => {
 test.each([
   [{}, '/name', 'field_required'],
   [{ name: '' }, '/name', 'value_invalid'],
+  [{ name: 'svcctl', preset: 'admin' }, '/name', 'value_invalid'],
+  [{ name: ' This\u200b  MACHINE', preset: 'admin' }, '/name', 'value_invalid'],
   [{ name: 'x' }, '/preset', 'value_invalid'],
   [{ name: 'x', preset: 'root' }, '/preset', 'value_invalid'],
   [{ name: 'x', preset: 'admin', scopes: ['admin'] }, '/preset', 'value_invalid'],

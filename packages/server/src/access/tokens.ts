@@ -1,7 +1,13 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
-import { type Actor, isPerson, requireCurrentSecret, requireScope } from '../kernel/actor.ts';
+import {
+  type Actor,
+  isActorName,
+  isPerson,
+  requireCurrentSecret,
+  requireScope,
+} from '../kernel/actor.ts';
 import { createBatcher } from '../kernel/batcher.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
@@ -31,6 +37,9 @@ export async function createToken(
   if (creator !== null) requireCurrentSecret(creator);
   if ((request.preset === undefined) === (request.scopes === undefined)) {
     throw invalidInput('/preset', 'give either preset or scopes');
+  }
+  if (isActorName(request.name)) {
+    throw invalidInput('/name', 'is what the audit log calls the service itself: choose another');
   }
   if (request.tenants?.some(isReservedName)) {
     throw invalidInput('/tenants', `each must be ${newNameLimits}`);

@@ -18,9 +18,26 @@ export type Actor = {
 };
 
 /** The service itself, where it does what else an operator asks for. It reaches all tenants, and no route. */
-export const serviceActor: Actor = {
-  ...{ tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null },
+export const serviceActor: Actor & { readonly name: TokenlessActor } = {
+  ...({ tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null } as const),
 };
+
+/** Who acts without a token, as the audit log names them. */
+export const tokenlessActors = [
+  'svcctl',
+  'this machine',
+  'first start',
+  'retention',
+  'nobody',
+] as const;
+export type TokenlessActor = (typeof tokenlessActors)[number];
+
+/** Returns whether a name reads like that of one who acts without a token. */
+export function isActorName(name: string): boolean {
+  const read = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  const words = read.trim().toLowerCase().split(/\s+/).join(' ');
+  return tokenlessActors.some((actor) => actor === words);
+}
 
 /** Returns whether it is a person, who signed in with the company's identity, and not a token. */
 export function isPerson({ tokenId }: Pick<Actor, 'tokenId'>): boolean {

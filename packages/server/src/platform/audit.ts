@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../kernel/actor.ts';
+import type { Actor, TokenlessActor } from '../kernel/actor.ts';
 import type { Queryable } from './postgres/database.ts';
 
 /** One act of an operator, as the audit log keeps it. */
@@ -40,7 +40,7 @@ export function noteAct(
 /** Writes what was done without a request, under the name of whoever did it. */
 export type AuditLocally = (
   db: Queryable,
-  name: string,
+  name: TokenlessActor,
   act: {
     action: string;
     target: string | null;
