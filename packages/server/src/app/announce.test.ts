@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Log } from '../platform/log.ts';
 import { announce } from './announce.ts';
 
@@ -62,5 +62,17 @@ test('a file that a service left which is no more is not told', async () => {
   );
   const first = await startService();
   expect(warned).toEqual([]);
+  await first.end();
+});
+
+test('a service of another user, who lets nobody signal it, is told', async () => {
+  const first = await startService();
+  vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+  });
+  const second = await startService();
+  vi.restoreAllMocks();
+  expect(warned).toEqual([{ url: first.url, pid: process.pid }]);
+  await second.end();
   await first.end();
 });
