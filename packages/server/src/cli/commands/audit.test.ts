@@ -195,6 +195,16 @@ test.each([
   ['of two logs', lineOf(7, 'aa') + lineOf(7, 'bb'), 1, 'two entries of place 7'],
   ['without entries', '\n', 1, 'holds no entry'],
   ['of something else', '{"place":"7"}\n', 1, 'a line that is no entry'],
+  ['with places that are none', lineOf(-1, 'aa'), 1, 'a line that is no entry'],
+  ['with hashes that are none', lineOf(7, 'no'), 1, 'a line that is no entry'],
+  ['in which a line never ends', 'x'.repeat(4_200_000), 1, 'a line that is no entry'],
+  ['that are compressed', '\u001f\u008b\u0000', 1, 'a line that is no entry'],
+  [
+    'of two logs far from each other',
+    `${Array.from({ length: 600 }, (_, index) => lineOf(index + 1, 'aa')).join('')}${lineOf(3, 'bb')}`,
+    1,
+    'two entries of place 3',
+  ],
 ])('audit verify --against refuses files %s', async (_what, text, code, message) => {
   await writeFile(join(folder.path, 'a.ndjson'), text);
   await ends(cli('audit verify --against a.ndjson'), code, [message]);

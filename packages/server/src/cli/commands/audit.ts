@@ -148,6 +148,9 @@ async function readHead({ io }: Context, files: readonly string[]): Promise<stri
   return `${newest.place}:${newest.hash}`;
 }
 
+const longestLine = 4 * 1024 * 1024;
+
+/** The lines of a file; one that is longer than an entry can be is the last, and cut. */
 async function* readLines(path: string): AsyncGenerator<string> {
   let rest = '';
   try {
@@ -155,6 +158,7 @@ async function* readLines(path: string): AsyncGenerator<string> {
       const lines = `${rest}${text}`.split('\n');
       rest = lines.pop() ?? '';
       yield* lines;
+      if (rest.length > longestLine) break;
     }
   } catch (cause) {
     throw fileUnreadable(path, cause);
@@ -165,7 +169,8 @@ async function* readLines(path: string): AsyncGenerator<string> {
 function parseLine(file: string, line: string): { place: number; hash: string } {
   try {
     const { place, hash } = JSON.parse(line) as { place: unknown; hash: unknown };
-    if (typeof place === 'number' && typeof hash === 'string') return { place, hash };
+    const isPlace = typeof place === 'number' && Number.isSafeInteger(place) && place > 0;
+    if (isPlace && typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)) return { place, hash };
   } catch {
     // Said below.
   }
