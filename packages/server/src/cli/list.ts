@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 import { formatInstant } from './format.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption, type Output } from './output.ts';
-import { type ListRoute, type PageWalk, walkPages } from './pages.ts';
+import { type ListRoute, type Page, type PageWalk, walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
@@ -57,6 +57,8 @@ export function list<
     filters?: F;
     /** What is asked for beside what the filters say. Throws `usage_invalid`. */
     query?: (options: Given, argument: string) => RouteQuery<R>;
+    /** What is asked for one after the other, where the route lists only a part at a time. The limit is of all. */
+    each?: (options: Given) => readonly Partial<RouteQuery<R>>[];
     /** What --limit counts, and its default; without it all rows are printed. On a pipe `onPipe` is the default. */
     limit?: { of?: string; rows: number; onPipe?: number };
     /** Members of the rows that are summed up, for the line below. */
@@ -64,7 +66,7 @@ export function list<
     below: Below | ((listed: Listed, options: Given) => string);
   },
 ): Verb {
-  const { columns, query, limit, sums = [], below, options = [], ...rest } = view;
+  const { columns, query, each, limit, sums = [], below, options = [], ...rest } = view;
   const { filters = {} as F, ...words } = rest;
   return {
     ...words,
@@ -86,7 +88,7 @@ export function list<
       const listed = await printPages<R>(
         context,
         {
-          ...{ route, query: asked as RouteQuery<R> },
+          ...{ route, query: asked as RouteQuery<R>, each: each?.(given) },
           most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
         },
         {
@@ -103,7 +105,7 @@ export function list<
 /** Prints the rows of a list, page by page as they come, and says how far it has looked. */
 export async function printPages<R extends ListRoute>(
   context: Context,
-  walk: PageWalk<R>,
+  { each = [{}], ...walk }: PageWalk<R> & { each?: readonly Partial<RouteQuery<R>>[] | undefined },
   { sums = [], ...output }: Output<RowOf<R>> & { sums?: readonly (keyof RowOf<R> & string)[] },
 ): Promise<Listed> {
   const printer = createRowPrinter<RowOf<R>>(context, output);
@@ -116,21 +118,30 @@ export async function printPages<R extends ListRoute>(
     ...{ label: 'searched to', total: 0, describe: () => searchedTo },
     pace: () => `${formatCount(listed.printed)} found`,
   });
-  for await (const page of walkPages<R>(context.io, client, walk)) {
+  const show = async (page: Page, before: Pick<Listed, 'total' | 'hasMore'>, left: number) => {
     progress.clear();
-    await printer.write(page.rows);
-    const printed = listed.printed + page.rows.length;
-    const rows = sums.length === 0 ? [] : page.rows.map((row) => JSON.parse(row));
+    const shown = left > 0 ? page.rows : [];
+    await printer.write(shown);
+    const printed = listed.printed + shown.length;
+    const rows = sums.length === 0 ? [] : shown.map((row) => JSON.parse(row));
     const summed = sums.map((name) => [
       name,
       rows.reduce((sum, row) => sum + row[name], listed.sums[name] ?? 0),
     ]);
-    const total = page.member('total') as number | null;
+    const told = page.member('total') as number | null;
+    const total = told === null ? null : (before.total ?? 0) + told;
     const { nextCursor } = page;
-    const hasMore = nextCursor !== null;
+    const hasMore = before.hasMore || nextCursor !== null || shown.length < page.rows.length;
     listed = { client, printed, total, hasMore, nextCursor, sums: Object.fromEntries(summed) };
     searchedTo = placeOf(page.member('searched_to'));
     if (searchedTo !== '') progress.update(printed, 0);
+  };
+  for (const part of each) {
+    const before = listed;
+    const left = (walk.most ?? Number.POSITIVE_INFINITY) - before.printed;
+    // Of a part that the limit leaves no room for, one row is asked for, to know whether there is more.
+    const here = { ...walk, query: { ...walk.query, ...part }, most: Math.max(1, left) };
+    for await (const page of walkPages<R>(context.io, client, here)) await show(page, before, left);
   }
   progress.clear();
   await printer.end();

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
+import { nearestOf } from '../kernel/nearest.ts';
 import { type DescribedRow, settingRows } from './setting-rows.ts';
 
 type Rows = typeof settingRows;
@@ -44,7 +45,9 @@ export function loadSettings(env: Environment): Settings {
   const known = new Set<string>(Object.keys(clientVariables));
   for (const row of Object.values(settingRows)) known.add(row.env);
   for (const name of Object.keys(env)) {
-    if (name.startsWith('SVC_') && !known.has(name)) faults.push(`${name}: no such setting`);
+    if (!name.startsWith('SVC_') || known.has(name)) continue;
+    const meant = nearestOf(name, known);
+    faults.push(`${name}: no such setting${meant === undefined ? '' : `, ${meant} may be meant`}`);
   }
   if (faults.length > 0) {
     throw new AppError('settings_invalid', {

@@ -49,7 +49,6 @@ const asked = (method: string) => api.requests.filter((request) => request.metho
 const bodies = () => asked('POST').map(({ body }) => JSON.parse(String(body)));
 
 refusesUsage(api, [
-  ['dlq ls', 'Give --status pending or --status abandoned'],
   ['dlq groups', 'Give --status pending or --status abandoned'],
   ['dlq retry', 'give ids, or --all'],
   ['dlq retry dlv_1 --all --yes', 'give ids, or --all'],
@@ -127,6 +126,33 @@ test('dlq ls of pending rows says when they are tried next', async () => {
   expect(piped.stdout).toBe(
     `${row.id}\t${row.idempotency_key}\t${row.target}\t3\t503\t2026-03-05T12:30:00.000000Z\tService Unavailable\n`,
   );
+});
+
+test('dlq ls without a status lists the pending rows and then the abandoned ones', async () => {
+  const pending = { ...row, id: 'dlv_p', status: 'pending' };
+  const answer: Parameters<typeof api.on>[1] = (request, response) =>
+    (request.query.status === 'pending' ? list([pending], 1) : list([row, row], 2))(
+      request,
+      response,
+    );
+  api.on('GET /webhook/dlq', answer);
+  const { stdout, stderr } = await cli('dlq ls', { isTerminal: true });
+  expect(stdout).toMatch(/ STATUS +FAILED.*\ndlv_p.* pending .*\ndlv_0.* abandoned .*\ndlv_0/);
+  expect(stderr).toContain(
+    '3 of 3 pending or abandoned · retry one: svcctl dlq retry dlv_… · retry all: svcctl dlq retry --all\n',
+  );
+  const ids = await jsonOf('dlq ls --json id');
+  expect(ids).toEqual([{ id: 'dlv_p' }, { id: row.id }, { id: row.id }]);
+  api.requests.length = 0;
+  const cut = await cli('dlq ls --limit 1', { isTerminal: true });
+  expect(cut.stdout.trimEnd().split('\n')).toHaveLength(2);
+  expect(cut.stderr).toContain('1 of 3 pending or abandoned · more: --limit · ');
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { status: 'pending', limit: '1' },
+    { status: 'abandoned', limit: '1' },
+  ]);
+  api.on('GET /webhook/dlq', list([], 0));
+  expect(await cli('dlq ls --json')).toMatchObject({ code: 0, stdout: '[]\n' });
 });
 
 test('dlq ls turns all pages in a pipe, 200 rows each, with all its filters', async () => {

@@ -1,5 +1,6 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Chosen } from '../../kernel/view.ts';
+import { deadLetterStatuses } from '../../webhooks/values.ts';
 import { deadLetterFilters } from '../../webhooks/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -26,14 +27,17 @@ const ls = list('GET /webhook/dlq', {
   description:
     'Lists the deliveries that failed, newest failure first: pending ones are tried again by themselves, abandoned ones wait for a retry.',
   examples: [
-    'svcctl dlq ls --status pending',
+    'svcctl dlq ls',
     'svcctl dlq ls --status abandoned --tenant TX --class timeout_connect',
     'svcctl dlq ls --status abandoned --json id,target,error',
   ],
   filters: {
     ...deadLetterFilters,
+    status: { ...deadLetterFilters.status, help: 'pending or abandoned (default: both)' },
     q: { value: 'text', help: 'part of the target or the error, or the beginning of an id or key' },
   },
+  each: ({ status }) =>
+    (status === undefined ? deadLetterStatuses : [status]).map((one) => ({ status: one })),
   limit: { rows: 200, onPipe: Number.POSITIVE_INFINITY },
   columns: ({ status }: LsOptions) => deadLetterColumns(status),
   below: (listed, options) =>
@@ -44,7 +48,7 @@ const ls = list('GET /webhook/dlq', {
 function countLine({ printed, total, hasMore }: Listed, options: LsOptions): string {
   const count =
     total === null ? formatCount(printed) : `${formatCount(printed)} of ${formatCount(total)}`;
-  const parts = [`${count} ${options.status}`];
+  const parts = [`${count} ${statusText(options)}`];
   if (hasMore) parts.push('more: --limit');
   parts.push('retry one: svcctl dlq retry dlv_…');
   // A bulk retry has no filter --q. It is not offered here, because it would retry more than is shown.
@@ -53,10 +57,13 @@ function countLine({ printed, total, hasMore }: Listed, options: LsOptions): str
   return parts.join(' · ');
 }
 
-function emptyLine({ status, tenant, endpoint, q, class: failure }: LsOptions): string {
+function emptyLine({ tenant, endpoint, q, class: failure, ...asked }: LsOptions): string {
   const isFiltered = [tenant, endpoint, q, failure].some((value) => value !== undefined);
+  const status = statusText(asked);
   return isFiltered ? `None ${status} that match.` : `DLQ is clean: none ${status}.`;
 }
+
+const statusText = ({ status }: Pick<LsOptions, 'status'>) => status ?? 'pending or abandoned';
 
 type Detail = RouteAnswer<'GET /webhook/dlq/:id'>;
 type Attempt = Detail['attempt_log'][number];

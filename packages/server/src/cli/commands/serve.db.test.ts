@@ -66,6 +66,6 @@ test('a start that is told to stop while it waits for its database ends with 0',
 
 test('serve names a setting that is wrong, with exit 2, before it starts anything', async () => {
   await ends(run(['serve'], { env: { SVC_PORTT: '1' } }), 2, [
-    'SVC_PORTT: no such setting (settings_invalid)',
+    'SVC_PORTT: no such setting, SVC_PORT may be meant (settings_invalid)',
   ]);
 });

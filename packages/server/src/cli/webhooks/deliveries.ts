@@ -18,7 +18,7 @@ const error = text('ERROR', 'error', { leastWidth: 16, givesWay: 2 });
 
 /**
  * The columns of the dead-letter queue. Pending rows show when they are tried next, abandoned ones since when they
- * wait.
+ * wait; where both are listed, their status says which.
  */
 export function deadLetterColumns(
   status: DeadLetterStatus | undefined,
@@ -29,6 +29,7 @@ export function deadLetterColumns(
     target('TARGET', 'target'),
     attempts,
     lastStatus,
+    ...(status === undefined ? [word('STATUS', 'status')] : []),
     status === 'pending'
       ? ago('NEXT RETRY', 'next_retry', {
           shown: (row, now) =>
