@@ -8,6 +8,7 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
+import { startDatabaseProxy } from '../test/database-proxy.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
 import { createLog, startService } from './app.ts';
@@ -38,6 +39,27 @@ test('a start logs how far the audit log is', async () => {
   expect(ready.auditHead).toMatch(/^\d+:[0-9a-f]{64}$/);
   const body = { head: ready.auditHead };
   expect((await service.call('POST', '/audit/verify', { body })).json).toMatchObject({ ok: true });
+  await service.stop();
+});
+
+test('a start goes on whichever of its last statements loses its connection', async () => {
+  const service = await startTestService();
+  const startBehind = async (cutAt: number) => {
+    const proxy = await startDatabaseProxy(service.db.url, { cutAt });
+    const own = loadSettings({
+      DATABASE_URL: proxy.url,
+      SVC_DATA_DIR: service.dataDir,
+      SVC_PORT: '0',
+    });
+    const started = await startService(own, createLog('silent'));
+    const seen = proxy.seen();
+    await started.close();
+    await proxy.close();
+    return seen;
+  };
+  const whole = await startBehind(Number.POSITIVE_INFINITY);
+  expect(whole).toBeGreaterThan(10);
+  for (let at = whole - 10; at <= whole; at += 1) expect(await startBehind(at)).toBeGreaterThan(0);
   await service.stop();
 });
 

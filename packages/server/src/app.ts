@@ -120,7 +120,7 @@ export async function startService(
     cuts.requests = () => http.cutConnections();
     await listen(http, host);
     const metricsUrl = await listenForMetrics(host);
-    const adminTokenPath = await untilReachable(settings, { log, signal }, () =>
+    const { adminTokenPath, auditHead } = await untilReachable(settings, { log, signal }, () =>
       prepare(host, keys, signal),
     );
     if (settings.roles.includes('drainer')) {
@@ -150,8 +150,6 @@ export async function startService(
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     await presence.start(url);
     closers.push(await announce(settings.dataDir, url, { log }));
-    // Where logs are collected, it stands beyond the reach of whoever could change the audit log.
-    const auditHead = await readAuditHead(db);
     log.info({ url, roles: settings.roles, auditHead }, 'ready');
     const publicUrl = settings.publicUrl ?? url;
     return {
@@ -197,14 +195,14 @@ async function openHost(own: Pick<Host, 'settings' | 'log' | 'db' | 'closers'>):
 
 /**
  * Migrates the schema, finds or makes the keys and makes the first admin token, if this process has the role `api`: the
- * file would otherwise lie with a drainer, where nobody looks for it. Returns the path of that file if it was made just
- * now, otherwise null.
+ * file would otherwise lie with a drainer, where nobody looks for it. Whatever the start asks of the database is asked
+ * here, where an outage is waited for. `adminTokenPath` is that file if it was made just now, otherwise null.
  */
 async function prepare(
   { settings, log, db, state }: Pick<Host, 'settings' | 'log' | 'db' | 'state'>,
   keys: Keys,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<{ adminTokenPath: string | null; auditHead: string }> {
   await migrate(db, signal);
   const cluster = await distributeSmall(db);
   if (cluster !== null && missingOf(cluster).length > 0) {
@@ -216,10 +214,11 @@ async function prepare(
   const newer = await listNewerMigrations(db);
   if (newer.length > 0)
     log.warn({ newer }, 'the database belongs to a newer release, beside which this one can work');
-  const path = settings.roles.includes('api')
+  const adminTokenPath = settings.roles.includes('api')
     ? await makeFirstAdminToken(db, settings.dataDir, systemClock())
     : null;
   await keys.refresh();
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
-  return path;
+  // Where logs are collected, it stands beyond the reach of whoever could change the audit log.
+  return { adminTokenPath, auditHead: await readAuditHead(db) };
 }

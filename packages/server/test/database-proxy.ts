@@ -1,12 +1,17 @@
 import net from 'node:net';
 
 /**
- * A way to PostgreSQL that can be frozen, that ends a connection right behind the ReadyForQuery of a number, or that
- * holds back what comes behind the last row of a COPY.
+ * A way to PostgreSQL that can be frozen, that ends a connection right behind the ReadyForQuery of a number or in place of
+ * it, or that holds back what comes behind the last row of a COPY.
  */
 export async function startDatabaseProxy(
   databaseUrl: string,
-  { fatalAt = Number.POSITIVE_INFINITY, isSamePacket = false, splitsAtCopyDone = false } = {},
+  {
+    fatalAt = Number.POSITIVE_INFINITY,
+    cutAt = Number.POSITIVE_INFINITY,
+    isSamePacket = false,
+    splitsAtCopyDone = false,
+  } = {},
 ) {
   const { hostname, port, href } = new URL(databaseUrl);
   let seen = 0;
@@ -33,7 +38,8 @@ export async function startDatabaseProxy(
         return;
       }
       if (isReady(chunk)) seen += 1;
-      if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
+      if (isReady(chunk) && seen === cutAt) client.destroy();
+      else if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
       else if (isSamePacket) client.end(Buffer.concat([chunk, fatal]));
       else client.write(chunk, () => setImmediate(() => client.end(fatal)));
     });

@@ -33,7 +33,12 @@ export const serve = command({
     try {
       // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
       const isWanted = options.printSignIn || io.stdout.isTTY;
-      const signInLink = isWanted ? await service.createSignInLink() : null;
+      const signInLink = isWanted
+        ? await service.createSignInLink().catch((error: unknown) => {
+            log.warn({ err: error }, 'no sign-in link could be made: svcctl tokens sign-in makes one');
+            return null;
+          })
+        : null;
       await context.out.write(startText(io, { ...settings, ...service, signInLink }));
       await tellSystemd(io.env, `ready at ${service.url}`).catch((error: unknown) =>
         log.warn({ err: error }, 'systemd could not be told that the service is ready'),
