@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../packages/server/test/database.ts';
+import { untilLockWaits } from '../packages/server/test/one-server.ts';
 import { startReceiver } from '../packages/server/test/receiver.ts';
 import { createInstallation, type Installation, type Service } from './lib/installation.ts';
 import { installReceive } from './lib/package.ts';
@@ -137,12 +138,7 @@ test('of two processes one handles a webhook; when it is killed, the other does'
   expect(String((await once(first.stdout, 'data'))[0])).toBe('begun\n');
   const others = [begin(), begin()];
   const said = others.map(async (child) => readAll(child));
-  await expect
-    .poll(async () => {
-      const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-      return (await db.pool.query(waiting)).rowCount;
-    })
-    .toBe(2);
+  await untilLockWaits(db, 2);
   first.kill('SIGKILL');
   expect((await Promise.all(said)).sort()).toEqual(['begun\ntrue\n', 'false\n']);
   const { rows } = await db.pool.query('select pid from done');

@@ -1,5 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
-import { inject, test, vi } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { Database, Queryable } from '../src/platform/postgres/database.ts';
 import type { TestDatabase } from './database.ts';
 
@@ -11,14 +11,18 @@ const isCluster = () => inject('workerUrls').length > 0;
  */
 export const testOnOneServer = test.skipIf(isCluster());
 
-/** Waits until a statement of this database waits for a lock, on whichever server. */
-export async function untilLockWaits(db: Queryable): Promise<void> {
-  await vi.waitUntil(async () => {
+/**
+ * Waits until so many statements of this database wait for locks, on whichever server. What waits in the databases of other
+ * tests does not count.
+ */
+export async function untilLockWaits(db: Queryable, count = 1): Promise<void> {
+  const waiting = async () => {
     const here = await db.query(sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-    if (here.length > 0 || !isCluster()) return here.length > 0;
-    return (await db.query(sql`select from citus_lock_waits`)).length > 0;
-  });
+    if (here.length >= count || !isCluster()) return here.length;
+    return (await db.query(sql`select from citus_lock_waits`)).length;
+  };
+  await expect.poll(waiting).toBeGreaterThanOrEqual(count);
 }
 
 /** The plan of the one statement that `work` runs, with every way forbidden but along an index. */

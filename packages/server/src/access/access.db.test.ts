@@ -203,7 +203,8 @@ test('a token that is being revoked leaves none behind that it makes at the same
   let isRevoked = false;
   const isWaitedFor = async () => {
     const [row] = await service.db.query<{ count: number }>(sql`
-      select count(*) as count from pg_locks where not granted and locktype = 'advisory'`);
+      select count(*) as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`);
     return (row?.count ?? 0) > 0;
   };
   const { made, revoking } = await service.db.transaction(async (connection) => {

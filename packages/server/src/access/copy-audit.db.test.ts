@@ -195,11 +195,7 @@ test('a service copies what it has once it is ready', async () => {
   const service = await startTestService({ SVC_AUDIT_COPY_URL: `file://${folder}` });
   try {
     await vi.waitUntil(async () => (await readdir(folder)).includes('audit'), { timeout: 30_000 });
-    const { lines } = await vi.waitUntil(async () => {
-      const found = await copied();
-      return found.lines.length > 0 && found;
-    });
-    expect(placesOf(lines)[0]).toBe(1);
+    await expect.poll(async () => placesOf((await copied()).lines)[0]).toBe(1);
   } finally {
     await service.stop();
   }

@@ -54,11 +54,11 @@ async function untilLimited(work: () => Promise<unknown>): Promise<number> {
 
 test('a token that may not do what it asks for is limited like any other', async () => {
   const { token } = await service.makeToken({ preset: 'pipeline' });
-  const calls = Array.from({ length: 120 }, () => service.call('GET', '/tokens', { token }));
-  const answers = await Promise.all(calls);
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403, 429]));
-  const limited = answers.find(({ status }) => status === 429);
-  expect(Number(limited?.headers.get('retry-after'))).toBeGreaterThan(0);
+  const call = () => service.call('GET', '/tokens', { token });
+  let answer = await call();
+  for (; answer.status === 403; answer = await call());
+  expect(answer.status).toBe(429);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
 });
 
 test('wrong codes and tokens end in 429, which leaves sessions and tokens alone', async () => {

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
@@ -325,7 +325,7 @@ test('while a backup copies objects, none is listed for removal', async () => {
   await tryLock(session, 'objectHolds', undefined, { isShared: true });
   expect(await listDueRemovals(service.db, 10)).toEqual([]);
   await session.close();
-  await vi.waitUntil(async () => (await listDueRemovals(service.db, 10)).length === 1);
+  await expect.poll(() => listDueRemovals(service.db, 10)).toHaveLength(1);
 });
 
 test('a bucket is as good a place, and one that refuses is named', async () => {

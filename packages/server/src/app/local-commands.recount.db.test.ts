@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { untilLockWaits } from '../../test/one-server.ts';
 import { useTestService } from '../../test/service.ts';
 import { loadSettings } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
@@ -104,11 +105,7 @@ test('whoever is changing counters is waited for', async () => {
     insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at)
     values ('T', 'New', '2001-03-09', 1, 10, 7, ${at}, ${at})`);
   const recounting = recount();
-  const waiting = () =>
-    service.db.query(
-      sql`select from pg_locks where not granted and relation = 'leaf_days'::regclass`,
-    );
-  await expect.poll(async () => (await waiting()).length, { timeout: 20_000 }).toBe(1);
+  await untilLockWaits(service.db);
   await writer.query(sql`commit`);
   await writer.close();
   expect(await recounting).toMatchObject({ left: 0 });

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { untilLockWaits } from '../../test/one-server.ts';
 import { answer, type Receiver } from '../../test/receiver.ts';
 import type { TestService } from '../../test/service.ts';
 import { evaluate } from '../checks/notices/evaluate.ts';
@@ -203,10 +204,7 @@ test('a target that is removed while it is to be told leaves no message, whichev
   await db.transaction(async (connection) => {
     await insertSends(connection, toTell(second));
     removing = service.call('DELETE', `/notify/targets/${second.id}`);
-    await vi.waitUntil(async () => {
-      const waiting = await db.query(sql`select from pg_locks where not granted`);
-      return waiting.length > 0;
-    });
+    await untilLockWaits(db);
   });
   expect((await removing)?.status).toBe(204);
   expect(await queued()).toEqual([]);

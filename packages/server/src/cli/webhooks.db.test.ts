@@ -107,7 +107,8 @@ test('all that failed is retried by one job, which dlq retries lists', async () 
   expect(result.stderr).toContain('✓ Retry queued for 3 rows. The drainer sends them');
   const job = JSON.parse(result.stdout);
   expect(job).toMatchObject({ state: 'completed', tenant: 'CA', rows_done: 3 });
-  expect((await jsonOf('dlq retries --json'))[0]).toEqual(job);
+  // What became of its rows is looked at again and again.
+  expect((await jsonOf('dlq retries --json'))[0]).toMatchObject({ ...job, outcome: {} });
   expect(await cli(`dlq pause ${job.id}`)).toMatchObject({ code: 6 });
   expect((await ok(`dlq cancel ${job.id}`)).stderr).toContain('had ended already: completed');
   expect((await drain()).stderr).toContain('3 delivered, 0 failed\n');

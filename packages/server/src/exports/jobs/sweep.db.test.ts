@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { Gone } from '../../records/index.ts';
@@ -180,12 +181,7 @@ test('a job that completes while an erasure waits for it loses its file, too', a
   await exports.db.transaction(async (completing) => {
     await completing.query(sql`update exports set state = 'completed' where id = ${id}`);
     erased = gone();
-    await expect
-      .poll(() =>
-        exports.db.query(sql`select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%exports%'`),
-      )
-      .toHaveLength(1);
+    await untilLockWaits(exports.db);
   });
   expect(await erased).toBe(1);
   expect((await exports.job(id)).state).toBe('erased');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { cutParts, measureSlice } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 
@@ -187,11 +188,7 @@ test('a version that loses records while a job of it is being made is measured',
     await connection.query(sql`
       update dataset_versions set state = 'counting', change = 'erased' where id = 'ver_5'`);
     const job = exports.create('csv', { tenant: 'T', version: 'ver_5' });
-    await expect
-      .poll(() =>
-        exports.db.query(sql`select pid from pg_locks where locktype = 'advisory' and not granted`),
-      )
-      .toHaveLength(1);
+    await untilLockWaits(exports.db);
     return { job };
   });
   expect((await made.job).rows_total).toBeNull();

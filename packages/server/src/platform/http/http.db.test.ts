@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import pino from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import { apiContract } from '../../contract.ts';
 
@@ -351,8 +352,7 @@ test('a caller with very many requests under way keeps no other from the databas
     answered += 1;
     return status;
   });
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await expect.poll(async () => (await own.db.pool.query(waiting)).rowCount).toBe(6);
+  await untilLockWaits(own.db, 6);
   const asked = own.call('GET', path, other).then(({ status }) => ({ status, answered }));
   await own.call('GET', '/~/healthz');
   await lock.query('commit');

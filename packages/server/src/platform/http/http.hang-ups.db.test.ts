@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import pino from 'pino';
 import { expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { startTestService } from '../../../test/service.ts';
 
 test('ingests that are hung up on give back what they held', async () => {
@@ -53,10 +54,7 @@ test('an examination that is hung up on is given up, which is no mistake of ours
   socket.write(
     `GET /api/v1/doctor HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.adminToken}\r\n\r\n`,
   );
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await expect
-    .poll(async () => (await lock.query(waiting)).rowCount, { timeout: 20_000 })
-    .toBeGreaterThan(0);
+  await untilLockWaits(own.db);
   socket.destroy();
   await own.call('GET', '/~/healthz');
   await lock.query('commit');
@@ -94,10 +92,7 @@ test.each([
       `POST /api/v1/enrichment/records HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.adminToken}\r\ncontent-type: application/x-ndjson\r\ncontent-encoding: gzip\r\ncontent-length: ${body.length}\r\n\r\n`,
     );
     socket.write(body);
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await expect
-      .poll(async () => (await lock.query(waiting)).rowCount, { timeout: 20_000 })
-      .toBeGreaterThan(0);
+    await untilLockWaits(own.db);
     socket.destroy();
     await own.call('GET', '/~/healthz');
     await lock.query('commit');

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pino from 'pino';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { startTestService, useTestService } from '../../../test/service.ts';
 import { createRecords, numberedRecords, storeRecords } from '../ingest/testing/post-records.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
@@ -188,9 +189,7 @@ test('two transactions that commit in another order than they began in lose noth
     record({ tenant: 'ORDER', store: 'S2', event_id: 'late', occurred_at: '2001-01-01T00:00:00Z' }),
   ];
   const first = storeRecords(service, [early]);
-  const waits = async () =>
-    (await service.db.query(sql`select from pg_locks where not granted`)).length;
-  await expect.poll(waits).toBe(1);
+  await untilLockWaits(service.db);
   await storeRecords(service, [late]);
   await expect.poll(() => tail.seen()).toEqual(['late']);
   await holder.query(sql`commit`);

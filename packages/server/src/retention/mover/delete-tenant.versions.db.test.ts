@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
@@ -114,13 +115,7 @@ test('a version that is being frozen while days go waits, and has nothing of the
   const freeze = async () => {
     frozen = freezeVersion(mover.db, 'waits').catch((error: unknown) => error);
     // It stands behind the deletion.
-    await expect
-      .poll(() =>
-        mover.db.query(sql`
-          select pid from pg_locks where locktype = 'advisory' and not granted
-            and mode = 'ShareLock' and objid::bigint = hashtext('waits')::bigint & 4294967295`),
-      )
-      .toHaveLength(1);
+    await untilLockWaits(mover.db);
   };
   await remove('waits', at('switched before', freeze, 'delete'));
   expect(await frozen).toMatchObject({ code: 'dataset_empty' });

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { useTestService } from '../../../test/service.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { DeliveryRow } from '../contract.ts';
@@ -10,7 +11,6 @@ import {
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
-  untilLocked,
 } from './testing/seed.ts';
 
 const service = useTestService({ SVC_ROLES: 'api' });
@@ -96,7 +96,7 @@ test('a page has no more rows than its total, whatever is delivered between them
     await holder.query(sql`lock table dead_letter_counts in access exclusive mode`);
     // In an object of its own, so that the transaction does not wait for it.
     const answer = { page: rowsOf('/webhook/dlq?status=abandoned&tenant=C') };
-    await untilLocked(service.db, 1);
+    await untilLockWaits(service.db, 1);
     await holder.query(sql`delete from deliveries where endpoint_id = ${endpoint.id}`);
     await holder.query(sql`delete from dead_letter_counts where endpoint_id = ${endpoint.id}`);
     return answer;

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { useTestService } from '../../../test/service.ts';
 import type { Act } from '../../platform/audit.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
@@ -13,7 +14,6 @@ import {
   seedDelivery,
   seedEndpoint,
   silentAct,
-  untilLocked,
 } from './testing/seed.ts';
 
 const service = useTestService({ SVC_ROLES: 'api' });
@@ -195,7 +195,7 @@ test('a retry that meets a purge is told', async () => {
   await service.db.transaction(async (holder) => {
     await holder.query(sql`select id from deliveries where id = ${id} for update`);
     const late = retry(id);
-    await untilLocked(service.db, 1);
+    await untilLockWaits(service.db, 1);
     await holder.query(sql`
       update deliveries set status = 'discarded', version = version + 1, finished_at = now() where id = ${id}`);
     await holder.query(

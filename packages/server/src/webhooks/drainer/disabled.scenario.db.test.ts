@@ -1,9 +1,10 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { answer } from '../../../test/receiver.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
-import { countStatuses, seedDeliveries, untilLocked } from '../dead-letters/testing/seed.ts';
+import { countStatuses, seedDeliveries } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { type OutcomeRow, planOnce, recordOutcomes } from './outcome-queries.ts';
@@ -188,7 +189,7 @@ test('two that discard a backlog at once make one job, which ends when the endpo
   const asked = await world.db.transaction(async (holder) => {
     await holder.query(sql`select from webhook_endpoints where id = ${endpoint} for update`);
     const both = [discard(), discard()];
-    await untilLocked(world.db, 2);
+    await untilLockWaits(world.db, 2);
     return both;
   });
   for (const answered of await Promise.all(asked)) {

@@ -2,9 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { after, answer, hang, inTurn, reset, startReceiver } from '../../../test/receiver.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
-import { newDeliveryId, untilLocked } from '../dead-letters/testing/seed.ts';
+import { newDeliveryId } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
 import { createGate, isStatus, useCleanWorld } from './testing/world.ts';
 
@@ -283,7 +284,7 @@ test('delivers to others while the rows of a deleted endpoint are locked', async
     await world.db.query(
       sql`update webhook_endpoints set deleted_at = now() where id = ${deleted}`,
     );
-    await untilLocked(world.db, 1);
+    await untilLockWaits(world.db, 1);
     await world.addEndpoint(receiver.url('/open'));
     await world.report();
     await expect.poll(() => receiver.requests.length, { timeout: 6000 }).toBe(1);

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { answer } from '../../../test/receiver.ts';
 import { createGate, isStatus, useCleanWorld } from '../drainer/testing/world.ts';
 import { forgetHistory } from '../forget.ts';
@@ -120,16 +121,13 @@ test('a report that waits for the erasure of its key is no new incident', async 
   await world.addEndpoint(receiver.url());
   const key = { idempotency_key: 'racing' };
   const incident = await reportOne(key);
-  const waiting = () =>
-    world.db.query(sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
   // The erasure has the keys and waits for the incident; a replay waits for the keys.
   const [erasing, replay] = await world.db.transaction(async (holder) => {
     await holder.query(sql`select from incidents where id = ${incident.id} for update`);
     const erased = post(`/incidents/${incident.id}/erase`);
-    await expect.poll(waiting).toHaveLength(1);
+    await untilLockWaits(world.db);
     const replayed = post('/incidents', bodyOf(key));
-    await expect.poll(waiting).toHaveLength(2);
+    await untilLockWaits(world.db, 2);
     return [erased, replayed];
   });
   expect((await erasing)?.status).toBe(200);

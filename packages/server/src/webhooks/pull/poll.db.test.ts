@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '../../../../receive/src/index.ts';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { useTestService } from '../../../test/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { untilLocked } from '../dead-letters/testing/seed.ts';
 import { listFailing } from '../endpoints/trouble-queries.ts';
 import { forgetHistory } from '../forget.ts';
 import { handOut, lockPlace } from './queries.ts';
@@ -261,7 +261,7 @@ describe('an endpoint that is polled', () => {
         expect(await left(polling)).toHaveLength(2);
         // In an object of its own, so that the transaction does not wait for it.
         const asked = { gone: service.call('DELETE', `/webhook/endpoints/${endpoint.id}`) };
-        await untilLocked(service.db, 1);
+        await untilLockWaits(service.db, 1);
         return asked;
       });
       expect((await deleting.gone).status).toBe(204);

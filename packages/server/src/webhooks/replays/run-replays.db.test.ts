@@ -2,6 +2,7 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -14,7 +15,6 @@ import {
   type SeededEndpoint,
   seedDelivery,
   seedEndpoint,
-  untilLocked,
 } from '../dead-letters/testing/seed.ts';
 import { claimDeliveries } from '../drainer/queries.ts';
 import { createGate } from '../drainer/testing/world.ts';
@@ -320,7 +320,7 @@ describe('beside others', () => {
       await cancelReplaysOf(connection, endpoint.id);
       return discardOfEndpoint(connection, endpoint.id, 1000);
     });
-    await untilLocked(db, 1);
+    await untilLockWaits(db, 1);
     open();
     await made;
     expect(await deleted).toBe(250);

@@ -1,5 +1,4 @@
 import sql from 'sql-template-tag';
-import { expect } from 'vitest';
 import { testActor } from '../../../../test/actor.ts';
 import { newId, randomText } from '../../../kernel/ids.ts';
 import type { Act } from '../../../platform/audit.ts';
@@ -136,14 +135,6 @@ export async function countStatuses(
   const rows = await db.query<{ status: string; count: number }>(sql`
     select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
   return Object.fromEntries(rows.map((row) => [row.status, row.count]));
-}
-
-/** Waits until so many statements wait for a lock. */
-export async function untilLocked(db: Queryable, count: number): Promise<void> {
-  const waiting = () =>
-    db.query(sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-  await expect.poll(waiting, { timeout: 120_000 }).toHaveLength(count);
 }
 
 /** Whoever acts, and what puts nothing on record. */
