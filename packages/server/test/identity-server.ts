@@ -124,18 +124,32 @@ async function quietly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a browser does: it follows redirects, and keeps cookies by their names. */
-async function visit(url: string, jar: Map<string, string>, publicUrl: string): Promise<string> {
+/**
+ * What a browser does: it follows redirects, and keeps cookies by their names. A form that is shown is sent with what
+ * `fillIn` says.
+ */
+export async function visit(
+  url: string,
+  jar: Map<string, string>,
+  publicUrl: string,
+  fillIn?: () => Record<string, string>,
+): Promise<string> {
+  let body: URLSearchParams | undefined;
   for (let place = url, hops = 0; hops < 10; hops += 1) {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(place, { redirect: 'manual', headers: { cookie } });
+    const sent = body === undefined ? {} : { method: 'POST', body };
+    const answer = await fetch(place, { ...sent, redirect: 'manual', headers: { cookie } });
     for (const text of answer.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? [];
       if (value === '') jar.delete(name);
       else jar.set(name, value);
     }
-    const next = answer.headers.get('location');
-    if (next === null) throw new Error(`${answer.status} at ${place}: ${await answer.text()}`);
+    const page = await answer.text();
+    const form = /<form[^>]* action="([^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+    const isForm = answer.status === 200 && form !== undefined && body === undefined;
+    body = isForm && fillIn !== undefined ? new URLSearchParams(fillIn()) : undefined;
+    const next = body === undefined ? answer.headers.get('location') : form;
+    if (next == null) throw new Error(`${answer.status} at ${place}: ${page}`);
     place = new URL(next, place).href;
     if (place.startsWith(`${publicUrl}/`)) return new URL(place).search.slice(1);
   }

@@ -19,3 +19,6 @@ export type RealS3 = {
 export const noRealS3: string;
 export function findRealS3(environment?: NodeJS.ProcessEnv): FoundS3 | null;
 export function startRealS3(found: FoundS3): Promise<RealS3>;
+
+export function isProgram(path: string): boolean;
+export function freePorts(count: number): Promise<number[]>;

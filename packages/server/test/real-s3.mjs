@@ -92,7 +92,8 @@ export function findRealS3(environment = process.env) {
   return null;
 }
 
-function isProgram(path) {
+/** Whether a file is there that may be run. */
+export function isProgram(path) {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -258,7 +259,8 @@ async function startServer(name, binary) {
 }
 
 /** Ports that were free a moment ago: these servers cannot take one from the system and tell which. */
-async function freePorts(count) {
+/** Finds ports of this machine on which nobody listens. */
+export async function freePorts(count) {
   const listeners = await Promise.all(
     Array.from(
       { length: count },
