@@ -2,7 +2,7 @@ import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
-import { presets, type Scope, scopes } from '../api/values.ts';
+import { presets, type Scope, scopes, scopeTexts } from '../api/values.ts';
 import { Copied } from '../ui/copy-button.tsx';
 import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
@@ -112,7 +112,14 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
           onChange={(chosen) => set({ scopes: chosen })}
         >
           {scopes.map((scope) => (
-            <Checkbox key={scope} size="xs" mt={8} value={scope} label={scope} />
+            <Checkbox
+              key={scope}
+              size="xs"
+              mt={8}
+              value={scope}
+              label={scope}
+              description={scopeTexts[scope]}
+            />
           ))}
         </Checkbox.Group>
       )}

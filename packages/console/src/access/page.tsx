@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { auditFilters } from '../api/views.ts';
 import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
+import { useSession } from '../ui/session.ts';
 import { usePageSearch } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
@@ -10,18 +11,21 @@ import { NewTargetPanel } from './new-target-panel.tsx';
 import { NewTokenPanel, RotatePanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
 import { PortalView } from './portal-view.tsx';
-import { accessPanels, accessViews, validateAccessSearch } from './search.ts';
+import { RightsView } from './rights-view.tsx';
+import { accessPanels, accessViews, adminViews, validateAccessSearch } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
 
 /** The page ACCESS: who may come in, who is in, who did what, and who is told of what is wrong. */
 export function AccessPage(): ReactNode {
   const [search, update, panel] = usePageSearch('/access', validateAccessSearch, accessPanels);
-  const { view = 'tokens' } = search;
+  const isAdmin = useSession().hasScope('admin');
+  const mayShow = accessViews.filter((each) => isAdmin || !adminViews.includes(each));
+  const view = mayShow.find((each) => each === search.view) ?? 'tokens';
   const views = (
     <ViewSwitch
       label="What of the access is shown"
-      views={accessViews}
+      views={mayShow}
       view={view}
       isCaps
       onView={(next) =>
@@ -46,6 +50,7 @@ export function AccessPage(): ReactNode {
         />
       )}
       {view === 'sessions' && <SessionsView views={views} />}
+      {view === 'rights' && <RightsView views={views} />}
       {view === 'portal' && <PortalView views={views} onNew={() => panel.open('new-link')} />}
       {view === 'audit' && (
         <AuditView

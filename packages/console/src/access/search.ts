@@ -1,8 +1,11 @@
 import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
-export const accessViews = ['tokens', 'sessions', 'portal', 'audit', 'notices'] as const;
+export const accessViews = ['tokens', 'sessions', 'portal', 'audit', 'notices', 'rights'] as const;
 type AccessView = (typeof accessViews)[number];
+
+/** Those that only admins see. */
+export const adminViews: readonly AccessView[] = ['portal', 'notices'];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
 export type AccessSearch = ListSearch<typeof auditFilters> & {

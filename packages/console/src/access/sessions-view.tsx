@@ -7,6 +7,7 @@ import { useAct } from '../ui/act.ts';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
+import { useSession } from '../ui/session.ts';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -30,7 +31,11 @@ export function SessionsView({ views }: { views: ReactNode }): ReactNode {
     onDone: () => client.invalidateQueries(),
     failed: 'Not signed out',
   });
-  const columns = useMemo(() => [...factColumns, actionColumn(end)], [end]);
+  const isAdmin = useSession().hasScope('admin');
+  const columns = useMemo(
+    () => (isAdmin ? [...factColumns, actionColumn(end)] : factColumns),
+    [end, isAdmin],
+  );
   const rows = list.data?.data;
   return (
     <>

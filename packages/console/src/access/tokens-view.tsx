@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
+import { useSession } from '../ui/session.ts';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -29,19 +30,22 @@ export function TokensView(props: {
 }): ReactNode {
   const { onAudit, onRotate } = props;
   const list = useTokens();
+  const isAdmin = useSession().hasScope('admin');
   const [asked, setAsked] = useState<AccessToken | null>(null);
   const rows = useMemo(() => asTree(list.data?.data ?? []), [list.data]);
   const columns = useMemo(
-    () => [...factColumns, actionColumn(setAsked, { onAudit, onRotate })],
-    [onAudit, onRotate],
+    () => [...factColumns, actionColumn(setAsked, { onAudit, onRotate, isAdmin })],
+    [onAudit, onRotate, isAdmin],
   );
   const close = useCallback(() => setAsked(null), []);
   return (
     <>
       <ListBar left={props.views} queries={[list]}>
-        <Button variant="filled" onClick={props.onNew}>
-          New token
-        </Button>
+        {isAdmin && (
+          <Button variant="filled" onClick={props.onNew}>
+            New token
+          </Button>
+        )}
       </ListBar>
       <List
         queries={[list]}
@@ -125,7 +129,7 @@ const factColumns: readonly Column<TreeRow>[] = [
 
 function actionColumn(
   onRevoke: (token: AccessToken) => void,
-  { onAudit, onRotate }: { onAudit: (id: string) => void; onRotate: (id: string) => void },
+  of: { onAudit: (id: string) => void; onRotate: (id: string) => void; isAdmin: boolean },
 ): Column<TreeRow> {
   return column.action(232, ({ token }, tabIndex) => (
     <span className="flex end gap-4">
@@ -133,24 +137,28 @@ function actionColumn(
         size="compact-xs"
         variant="subtle"
         tabIndex={tabIndex}
-        onClick={() => onAudit(token.id)}
+        onClick={() => of.onAudit(token.id)}
       >
         LOG
         <span className="visually-hidden"> of {token.name}</span>
       </Button>
-      <Button
-        size="compact-xs"
-        variant="subtle"
-        tabIndex={tabIndex}
-        onClick={() => onRotate(token.id)}
-      >
-        ROTATE
-        <span className="visually-hidden"> {token.name}</span>
-      </Button>
-      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
-        REVOKE
-        <span className="visually-hidden"> {token.name}</span>
-      </Button>
+      {of.isAdmin && (
+        <>
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            tabIndex={tabIndex}
+            onClick={() => of.onRotate(token.id)}
+          >
+            ROTATE
+            <span className="visually-hidden"> {token.name}</span>
+          </Button>
+          <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
+            REVOKE
+            <span className="visually-hidden"> {token.name}</span>
+          </Button>
+        </>
+      )}
     </span>
   ));
 }

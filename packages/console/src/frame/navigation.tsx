@@ -53,20 +53,19 @@ export function Groups({ onGo }: { onGo?: () => void }): ReactNode {
 }
 
 function Group(props: { group: PageGroup; onGo: (() => void) | undefined }): ReactNode {
-  const { name, isAdminOnly = false, pages } = props.group;
+  const { name, pages } = props.group;
   const id = useId();
   return (
     <>
       {name !== null && (
         <h2 id={id} className={`caps row between bold ${classes.group}`}>
           <span>{name}</span>
-          {isAdminOnly && <AdminOnly />}
         </h2>
       )}
       <ul {...(name !== null && { 'aria-labelledby': id })}>
         {pages.map((page) => (
           <li key={page.path}>
-            <PageLink page={page} isMarked={!isAdminOnly} onGo={props.onGo} />
+            <PageLink page={page} onGo={props.onGo} />
           </li>
         ))}
       </ul>
@@ -74,12 +73,8 @@ function Group(props: { group: PageGroup; onGo: (() => void) | undefined }): Rea
   );
 }
 
-/** The link to a page. `isMarked` says whether it tells by itself that the page is for admins. */
-function PageLink(props: {
-  page: ConsolePage;
-  isMarked: boolean;
-  onGo: (() => void) | undefined;
-}): ReactNode {
+/** The link to a page. */
+function PageLink(props: { page: ConsolePage; onGo: (() => void) | undefined }): ReactNode {
   const { path, name, scope, Icon } = props.page;
   return (
     <Link
@@ -92,7 +87,7 @@ function PageLink(props: {
       <Icon />
       <span className={classes.name}>
         {name}
-        {props.isMarked && scope === 'admin' && <AdminOnly />}
+        {scope === 'admin' && <AdminOnly />}
       </span>
       {path === '/dlq' && <AbandonedCount />}
     </Link>

@@ -41,8 +41,6 @@ export type ConsolePage = {
 export type PageGroup = {
   /** Null for what needs no heading. */
   readonly name: string | null;
-  /** Whether all its pages are for admins: then the group says so, and not each of them. */
-  readonly isAdminOnly?: boolean;
   readonly pages: readonly ConsolePage[];
 };
 
@@ -137,14 +135,13 @@ export const pageGroups: readonly PageGroup[] = [
   },
   {
     name: 'ADMIN',
-    isAdminOnly: true,
     pages: [
       {
         path: '/access',
         name: 'ACCESS',
         purpose: 'Let people in and out, and see who did what',
         key: 'a',
-        scope: 'admin',
+        scope: 'audit:read',
         Icon: AccessIcon,
       },
     ],

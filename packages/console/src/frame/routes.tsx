@@ -166,7 +166,8 @@ function Ahead(): null {
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
     ...(hasScope('incidents:read') ? [IncidentsPage] : []),
     ...(hasScope('webhooks:read') ? [DeliveriesPage, EndpointsPage] : []),
-    ...(hasScope('admin') ? [DlqPage, AccessPage] : []),
+    ...(hasScope('admin') ? [DlqPage] : []),
+    ...(hasScope('audit:read') ? [AccessPage] : []),
   ]);
   return null;
 }

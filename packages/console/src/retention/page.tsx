@@ -46,7 +46,7 @@ export function RetentionPage(): ReactNode {
     validateRetentionSearch,
     retentionPanels,
   );
-  const mayAct = useSession().hasScope('admin');
+  const mayAct = useSession().hasScope('retention:manage');
   const isJournal = search.view === 'journal';
   const head = { sums: useSums(), plan: usePlan({}, 1) };
   const [failures, tenants, moves] = [useFailures(), useTenants(search), useMoves(search)];

@@ -66,14 +66,16 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
   const refusal = whyNoRetry(delivery);
   return (
     <div className="drawer-actions">
-      <Button
-        variant={refusal === null ? 'filled' : 'default'}
-        {...(refusal !== null && { 'aria-describedby': refusalId })}
-        loading={retries.leaving.has(id)}
-        {...whereFree(refusal === null, () => void retries.retry([id]))}
-      >
-        RETRY
-      </Button>
+      {hasScope('deliveries:retry') && (
+        <Button
+          variant={refusal === null ? 'filled' : 'default'}
+          {...(refusal !== null && { 'aria-describedby': refusalId })}
+          loading={retries.leaving.has(id)}
+          {...whereFree(refusal === null, () => void retries.retry([id]))}
+        >
+          RETRY
+        </Button>
+      )}
       {isOpen && hasScope('admin') && <PurgeButton id={id} />}
       <span className="grow" />
       <CopyText label="Copy payload" value={() => printJson(delivery.body)} />

@@ -56,7 +56,7 @@ export function NextRetry({ at }: { at: string | null }): ReactNode {
 
 /** A link to a job in the list of all jobs; only its text for those who do not see it there. */
 export function JobLink({ id, children }: { id: string; children: ReactNode }): ReactNode {
-  return useSession().hasScope('admin') ? <a href={jobHref(id)}>{children}</a> : children;
+  return useSession().hasScope('dlq:operate') ? <a href={jobHref(id)}>{children}</a> : children;
 }
 
 /** An HTTP status, or a dash when no answer ever came. */

@@ -225,3 +225,24 @@ test('the first token and those made on the machine itself have no creator', asy
   const listed = (await service.call('GET', '/tokens')).json.data;
   expect(listed.at(-1)).toMatchObject({ name: 'first admin', creator: null });
 });
+
+test('who is on call retries in bulk and discards nothing, and an auditor reads and changes nothing', async () => {
+  const statusOf = async (preset: string, method: string, path: string, body?: object) => {
+    const { token } = await service.makeToken({ preset, expires_at: expiry });
+    return (await service.call(method, path, { token, ...(body && { body }) })).status;
+  };
+  expect(await statusOf('on-call', 'POST', '/webhook/dlq/retry', { dry_run: true })).toBe(200);
+  expect(await statusOf('on-call', 'GET', '/webhook/dlq/jobs')).toBe(200);
+  expect(await statusOf('on-call', 'POST', '/webhook/dlq/purge', { dry_run: true })).toBe(403);
+  expect(await statusOf('on-call', 'DELETE', '/webhook/dlq/dlv_1')).toBe(403);
+  expect(await statusOf('on-call', 'GET', '/audit')).toBe(403);
+  // What is made for a tenant's webhooks retries its own, one by one, as ever.
+  expect(await statusOf('webhooks', 'POST', '/webhook/dlq/retry', { dry_run: true })).toBe(403);
+  expect(await statusOf('webhooks', 'POST', '/webhook/dlq/dlv_1/retry')).toBe(404);
+  expect(await statusOf('auditor', 'GET', '/audit')).toBe(200);
+  expect(await statusOf('auditor', 'GET', '/tokens')).toBe(200);
+  expect(await statusOf('auditor', 'POST', '/tokens', { name: 'x', preset: 'auditor' })).toBe(403);
+  expect(await statusOf('auditor', 'GET', '/enrichment/records')).toBe(403);
+  expect(await statusOf('viewer', 'GET', '/webhook/deliveries')).toBe(200);
+  expect(await statusOf('viewer', 'POST', '/webhook/dlq/dlv_1/retry')).toBe(403);
+});

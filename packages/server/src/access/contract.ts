@@ -322,7 +322,7 @@ export const accessContract = routesUnder('Access', {
     method: 'GET',
     path: '/tokens',
     summary: 'List the tokens that are not revoked, newest first',
-    scope: 'admin',
+    scope: 'audit:read',
     query: exactly({
       unused_days: Type.Optional(
         Type.Integer({
@@ -372,7 +372,7 @@ export const accessContract = routesUnder('Access', {
     path: '/sessions',
     summary: 'List the console sessions, newest first',
     description: 'A token limited to tenants sees those of tokens that reach no others.',
-    scope: 'admin',
+    scope: 'audit:read',
     responses: {
       200: {
         description: 'The newest 1,000, on one page.',
@@ -403,7 +403,7 @@ export const accessContract = routesUnder('Access', {
     summary: 'Read the audit log, newest first',
     description:
       'Every write by an operator, and every export and download. A token limited to tenants sees only what concerns one of those tenants.',
-    scope: 'admin',
+    scope: 'audit:read',
     query: auditQuerySchema,
     responses: onePage(auditEntrySchema),
   },
@@ -413,7 +413,7 @@ export const accessContract = routesUnder('Access', {
     summary: 'Verify the audit log',
     description:
       'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
-    scope: 'admin',
+    scope: 'audit:read',
     body: auditCheckSchema,
     responses: {
       200: { description: 'What was found.', schema: auditVerdictSchema },

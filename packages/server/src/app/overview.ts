@@ -24,7 +24,7 @@ async function readOverview(host: Host, actor: Actor): Promise<Overview> {
   // One after the other, so that a page takes no more than one connection from the others.
   const records = isReader ? await readStored(db, tenants) : null;
   const ofRetention = isReader ? await look.retention() : { retention: null, work: [] };
-  const { webhooks, work: retries } = isAdmin
+  const { webhooks, work: retries } = hasScope(actor, 'dlq:operate')
     ? await readWebhooksOverview(db, actor)
     : { webhooks: null, work: [] };
   const isExporter = hasScope(actor, 'analytics:read');

@@ -7,7 +7,11 @@ export const scopes = [
   'incidents:read',
   'incidents:write',
   'webhooks:read',
+  'deliveries:retry',
+  'dlq:operate',
   'webhooks:manage',
+  'retention:manage',
+  'audit:read',
   'admin',
 ] as const;
 export type Scope = (typeof scopes)[number];
@@ -24,8 +28,28 @@ export type SignInPurpose = (typeof signInPurposes)[number];
 /** The scopes that another one includes. */
 const included: { readonly [S in Scope]?: readonly Scope[] } = {
   'webhooks:read': ['incidents:read'],
-  'webhooks:manage': ['webhooks:read', 'incidents:read'],
+  'deliveries:retry': ['webhooks:read', 'incidents:read'],
+  'dlq:operate': ['deliveries:retry', 'webhooks:read', 'incidents:read'],
+  'webhooks:manage': ['deliveries:retry', 'webhooks:read', 'incidents:read'],
+  'retention:manage': ['enrichment:read'],
   admin: scopes,
+};
+
+/** What each scope lets its bearer do, in a few words. */
+export const scopeTexts: Readonly<Record<Scope, string>> = {
+  'enrichment:read': 'browse records, coverage, tags, versions and retention',
+  'enrichment:write': 'store and import records',
+  'analytics:read': 'export records, and read EXPORTS',
+  'datasets:write': 'tag slices, and freeze versions of them',
+  'incidents:read': 'read incidents with their payloads, and event types',
+  'incidents:write': 'report incidents',
+  'webhooks:read': 'read endpoints, deliveries and dead letters',
+  'deliveries:retry': 'retry and skip a delivery, and replay an endpoint',
+  'dlq:operate': 'retry in bulk as well, and follow bulk jobs; discard nothing',
+  'webhooks:manage': 'make, change and delete endpoints, and rotate their secrets',
+  'retention:manage': 'set policies, and begin runs and verifications',
+  'audit:read': 'read and verify the audit log, and see tokens and sessions',
+  admin: 'all of it, and what is destructive: erase, purge, adopt a store',
 };
 
 /** Returns whether what these scopes allow includes what that one does. */
@@ -36,9 +60,12 @@ export function includesScope(has: readonly Scope[], wanted: Scope): boolean {
 /** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],
+  viewer: ['enrichment:read', 'analytics:read', 'webhooks:read'],
   pipeline: ['enrichment:write', 'incidents:write'],
   curator: ['enrichment:read', 'analytics:read', 'datasets:write'],
+  'on-call': ['enrichment:read', 'dlq:operate'],
   webhooks: ['webhooks:manage'],
+  auditor: ['audit:read'],
   admin: ['admin'],
 } as const satisfies Record<string, readonly Scope[]>;
 export type Preset = keyof typeof presets;

@@ -72,7 +72,7 @@ export const retentionContract = routesUnder('Retention', {
     summary: 'Set the policy of a tenant, or the default (`*`)',
     description:
       'What is left out is its default: never delete, no hold. A policy acts at the next run; GET /retention/plan tells beforehand what it will do.',
-    scope: 'admin',
+    scope: 'retention:manage',
     stepUp: true,
     params: tenantParams,
     body: policyChangeSchema,
@@ -82,7 +82,7 @@ export const retentionContract = routesUnder('Retention', {
     method: 'DELETE',
     path: '/retention/policies/:tenant',
     summary: 'Put a tenant back under the default',
-    scope: 'admin',
+    scope: 'retention:manage',
     stepUp: true,
     params: tenantParams,
     responses: { 204: { description: 'Done.' }, 400: problem },
@@ -129,7 +129,7 @@ export const retentionContract = routesUnder('Retention', {
     summary: 'Do what the policies say, now',
     description:
       'Queued for the processes with the role retention, which look every two seconds and divide its tenants; one run at a time, one mover a tenant.',
-    scope: 'admin',
+    scope: 'retention:manage',
     stepUp: true,
     body: exactly({
       ...scopeOfRun,
@@ -224,7 +224,7 @@ export const retentionContract = routesUnder('Retention', {
     summary: 'Check all cold data against the counters',
     description:
       'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for the processes with the role retention, which divide it.',
-    scope: 'admin',
+    scope: 'retention:manage',
     body: exactly({
       tenant: scopeOfRun.tenant,
       since: Type.Optional({

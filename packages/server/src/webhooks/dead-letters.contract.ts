@@ -144,7 +144,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   retryDeadLetter: {
-    scope: 'webhooks:manage',
+    scope: 'deliveries:retry',
     method: 'POST',
     path: '/webhook/dlq/:id/retry',
     summary: 'Re-arm one delivery',
@@ -166,7 +166,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     responses: { 204: { description: 'Discarded, or was before.' }, 409: problem },
   },
   retryDeadLetters: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'POST',
     path: '/webhook/dlq/retry',
     summary: 'Re-arm all rows that a filter finds, as a job',
@@ -194,7 +194,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   listBulkJobs: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'GET',
     path: '/webhook/dlq/jobs',
     summary: 'List the bulk re-arms and purges, newest first',
@@ -206,14 +206,14 @@ export const deadLettersContract = routesUnder('Dead letters', {
     responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
   },
   getBulkJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'GET',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Show the progress of a bulk re-arm or purge',
     responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
   },
   changeBulkJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'PATCH',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Pause, resume or pace a bulk re-arm or purge',
@@ -224,14 +224,14 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   cancelBulkJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'DELETE',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Cancel a bulk re-arm or purge; what it has done stays so',
     responses: { 204: { description: 'Cancelled, or had ended.' } },
   },
   listRetryJobs: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'GET',
     path: '/webhook/dlq/retries',
     summary: 'List the bulk re-arms, newest first',
@@ -239,14 +239,14 @@ export const deadLettersContract = routesUnder('Dead letters', {
     responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
   },
   getRetryJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'GET',
     path: '/webhook/dlq/retries/:id',
     summary: 'Show the progress of a bulk re-arm',
     responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
   },
   changeRetryJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'PATCH',
     path: '/webhook/dlq/retries/:id',
     summary: 'Pause, resume or pace a bulk re-arm',
@@ -257,7 +257,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   cancelRetryJob: {
-    scope: 'admin',
+    scope: 'dlq:operate',
     method: 'DELETE',
     path: '/webhook/dlq/retries/:id',
     summary: 'Cancel a bulk re-arm; what it has re-armed stays so',

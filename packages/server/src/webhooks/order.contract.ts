@@ -54,7 +54,7 @@ export const orderContract = routesUnder('Webhooks', {
     },
   },
   skipHead: {
-    scope: 'webhooks:manage',
+    scope: 'deliveries:retry',
     method: 'POST',
     path: '/webhook/endpoints/:id/skip',
     summary: 'Let the next delivery of a blocked key go',

@@ -142,7 +142,7 @@ export const replayChangeSchema = exactly(
 /** The routes of replays. They are listed, and cancelled, with the jobs of all kinds. */
 export const replaysContract = routesUnder('Webhooks', {
   replayEndpoint: {
-    scope: 'webhooks:manage',
+    scope: 'deliveries:retry',
     method: 'POST',
     path: '/webhook/endpoints/:id/replay',
     summary: 'Send an endpoint again what was reported in a range of time, as a job',
@@ -163,7 +163,7 @@ export const replaysContract = routesUnder('Webhooks', {
     responses: { 200: { description: 'The replay.', schema: replaySchema } },
   },
   changeReplay: {
-    scope: 'webhooks:manage',
+    scope: 'deliveries:retry',
     method: 'PATCH',
     path: '/webhook/replays/:id',
     summary: 'Pause, resume or pace a replay',

@@ -206,7 +206,7 @@ function Found(props: { preview: ReplayPreview | undefined; isAsked: boolean }):
 
 /** Leads to a replay in the list of all jobs, for those who may see it there. */
 function followed(hasScope: Session['hasScope'], id: string) {
-  return hasScope('admin') ? { href: jobHref(id), linkText: 'follow it' } : {};
+  return hasScope('dlq:operate') ? { href: jobHref(id), linkText: 'follow it' } : {};
 }
 
 /** A button that sends the incident of a delivery to its endpoint again. It asks first. */

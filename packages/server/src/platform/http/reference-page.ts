@@ -1,5 +1,5 @@
 import type { errorCatalogue } from '../../kernel/errors.ts';
-import { presets, scopes } from '../../kernel/values.ts';
+import { presets, scopes, scopeTexts } from '../../kernel/values.ts';
 import { authentication, conventions, type OpenApiDocument, statusMeanings } from './openapi.ts';
 import {
   type Answer,
@@ -107,8 +107,8 @@ function authenticationSection(operations: readonly OperationText[]): Html {
 <thead><tr><th scope="col">Scope</th><th scope="col">Allows</th></tr></thead>
 <tbody>${scopes.map(
     (scope) =>
-      html`<tr><th scope="row"><code>${scope}</code></th><td>${
-        scope === 'admin' ? 'everything' : links(allowed(scope))
+      html`<tr><th scope="row"><code>${scope}</code></th><td>${scopeTexts[scope]}${
+        scope !== 'admin' && html`: ${links(allowed(scope))}`
       }</td></tr>\n`,
   )}</tbody></table>
 <table><caption>Presets: scopes under one name</caption>

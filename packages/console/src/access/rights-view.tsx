@@ -1,0 +1,49 @@
+import type { ReactNode } from 'react';
+import { includesScope, type Preset, presets, scopes, scopeTexts } from '../api/values.ts';
+import { ListBar } from '../ui/list-page.tsx';
+import classes from './access.module.css';
+
+const names = Object.keys(presets) as Preset[];
+
+/** Who may what: each scope in a few words, and which presets have it. */
+export function RightsView({ views }: { views: ReactNode }): ReactNode {
+  return (
+    <>
+      <ListBar left={views} queries={[]} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways where it is narrow, also by keys */}
+      <section className={classes.rights} aria-label="Who may what" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">SCOPE</th>
+              <th scope="col">LETS A TOKEN</th>
+              {names.map((name) => (
+                <th key={name} scope="col" className="mono">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {scopes.map((scope) => (
+              <tr key={scope}>
+                <th scope="row" className="mono">
+                  {scope}
+                </th>
+                <td>{scopeTexts[scope]}</td>
+                {names.map((name) => (
+                  <td key={name}>
+                    {includesScope(presets[name], scope) ? '✓' : <span className="muted">–</span>}
+                    <span className="visually-hidden">
+                      {includesScope(presets[name], scope) ? 'yes' : 'no'}
+                    </span>
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
