@@ -130,12 +130,17 @@ const of = columnsOf<Group>();
 
 const groups = list('GET /webhook/dlq/groups', {
   summary: 'sum up the dead-letter queue by endpoint and failure class',
-  description: 'Sums up the dead-letter queue by endpoint and failure class, largest group first.',
+  description:
+    'Sums up the dead-letter queue by endpoint and failure class, largest group first: what was abandoned, unless --status says otherwise.',
   examples: [
-    'svcctl dlq groups --status abandoned',
+    'svcctl dlq groups',
     'svcctl dlq groups --status pending --tenant TX --json endpoint_id,failure_class,count',
   ],
-  filters: groupFilters,
+  filters: {
+    ...groupFilters,
+    status: { ...groupFilters.status, help: 'pending or abandoned (default: abandoned)' },
+  },
+  query: ({ status = 'abandoned' }: DeadLetterOptions) => ({ status }),
   limit: { of: 'groups', rows: 100 },
   columns: [
     of.count('ROWS', 'count'),
@@ -147,7 +152,7 @@ const groups = list('GET /webhook/dlq/groups', {
     of.ago('LAST', 'last_seen'),
     of.text('ERROR', 'error', { givesWay: 1 }),
   ],
-  below: ({ printed }, { status }: DeadLetterOptions) =>
+  below: ({ printed }, { status = 'abandoned' }: DeadLetterOptions) =>
     printed === 0
       ? `None ${status}.`
       : `${numberOf(printed, 'group')} · retry one: svcctl dlq retry --all --status ${status} --endpoint ep_… --class CLASS`,

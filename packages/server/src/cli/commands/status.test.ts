@@ -63,9 +63,9 @@ const expected = [
   ['RECORDS', '3,003,034 · 68 % hot · 1.4 GB of 40 tenants'],
   ['TODAY', '1,030 ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅█ · +3 % on a week ago'],
   ['DELIVERIES', '2,376 in 24 h ████████████████████████ · 99 % of attempts'],
-  ['DEAD LETTERS', '72 abandoned · 115 pending · oldest 4 h ago'],
+  ['DEAD LETTERS', '72 abandoned · 115 pending · oldest 4 h ago · svcctl dlq groups'],
   ['LAST VERIFICATION', 'equal · 52 segments · 3 h ago'],
-  ['EXPORT', 'running 41 % · TX · exp_1'],
+  ['EXPORT', 'running 41 % · TX · svcctl jobs show exp_1'],
 ];
 
 test('status says first what is wrong, and then how all goes', async () => {

@@ -137,11 +137,11 @@ function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: nu
       text:
         abandoned + pending === 0
           ? 'none'
-          : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since}`,
+          : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since} · svcctl dlq groups`,
     },
-    ...endpoints.map(({ health, tenant, url, backlog, disabled_by: by }) => ({
+    ...endpoints.map(({ id, health, tenant, url, backlog, disabled_by: by }) => ({
       name: 'ENDPOINT',
-      text: `${health}${by === null ? '' : ` by ${by}`} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
+      text: `${health}${by === null ? '' : ` by ${by}`} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait · svcctl endpoints show ${id}`,
     })),
   ];
 }
@@ -163,7 +163,7 @@ function verificationText(
 
 function workText({ id, state, tenant, done, total }: Overview['work'][number]): string {
   const far = total === null || total === 0 ? '' : ` ${formatShare(Math.min(1, done / total))}`;
-  return `${state}${far} · ${tenant ?? 'all tenants'} · ${id}`;
+  return `${state}${far} · ${tenant ?? 'all tenants'} · svcctl jobs show ${id}`;
 }
 
 const steps = '▁▂▃▄▅▆▇█';
