@@ -176,17 +176,34 @@ async function bundleProgram(dist) {
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
     },
-    plugins: [nameFields],
+    plugins: [makeAhead, startNothing],
   });
 }
 
-/** Puts the names of the fields of answers in the place of the module that reads them from the schemas. */
-const nameFields = {
-  name: 'name-fields',
+/**
+ * Puts what some modules make, the same at each start, in their place: the names of the fields of answers, which are read
+ * from the schemas, and the completion scripts, for which all commands are loaded.
+ */
+const makeAhead = {
+  name: 'make-ahead',
   async load(id) {
-    if (!id.endsWith('/answer-fields.js')) return null;
-    const { answerFields } = await import(id);
-    return `export const answerFields = ${JSON.stringify(answerFields)}`;
+    if (id.endsWith('/answer-fields.js')) {
+      const { answerFields } = await import(id);
+      return `export const answerFields = ${JSON.stringify(answerFields)}`;
+    }
+    if (!id.endsWith('/completion-scripts.js')) return null;
+    const { makeScripts } = await import(id);
+    const { createWhole } = await import(join(id, '..', 'program.js'));
+    return `export const makeScripts = async () => (${JSON.stringify(await makeScripts(createWhole))})`;
+  },
+};
+
+/** No command of ours is a program of its own, for which commander would load a module that takes 3 ms. */
+const startNothing = {
+  name: 'start-nothing',
+  transform(code, id) {
+    if (!id.endsWith('/commander/lib/command.js')) return null;
+    return code.replace("require('node:child_process')", '{}');
   },
 };
 

@@ -1,6 +1,17 @@
 import type { Command, Option } from 'commander';
 import type { WithAnswers } from './verb.ts';
 
+/**
+ * Makes the script for each shell, out of the tree of all commands. The build does so once, and puts what it has made in
+ * the place of this module.
+ */
+export async function makeScripts(
+  createWhole: () => Promise<Command>,
+): Promise<Record<'bash' | 'zsh' | 'fish', string>> {
+  const tree = completionTree(await createWhole());
+  return { bash: bashScript(tree), zsh: zshScript(tree), fish: fishScript(tree) };
+}
+
 /** What may come after the words of a command. */
 type CompletionNode = {
   /** The words of the command, such as "/records/ls"; "" is svcctl itself. */
@@ -38,7 +49,7 @@ const listed =
   /^\/(endpoints|event-types|exports|incidents|jobs|profile|schedules|tokens|records\/versions)\b/;
 
 /** All commands with their options. They come from commander's own tree, so that the scripts cannot lack one. */
-export function completionTree(program: Command): CompletionNode[] {
+function completionTree(program: Command): CompletionNode[] {
   const nodes: CompletionNode[] = [];
   const visit = (command: Command, path: string) => {
     const help = command.createHelp();
@@ -101,7 +112,7 @@ function isWords(value: Value): value is readonly string[] {
  * The script for bash. It has the words of the tree, and asks the hidden command for tenants. Names that come from the
  * service are compared and quoted here, never given to `compgen -W`, which would run `$(…)` inside them.
  */
-export function bashScript(tree: readonly CompletionNode[]): string {
+function bashScript(tree: readonly CompletionNode[]): string {
   const paths = tree.map((node) => node.path).filter((path) => path !== '');
   return `# bash completion of svcctl: source <(svcctl completion bash)
 _svcctl() {
@@ -158,7 +169,7 @@ function bashWordCase(node: CompletionNode): string {
 }
 
 /** The script for fish: one `complete` line for each word, whose condition says which commands must come before it. */
-export function fishScript(tree: readonly CompletionNode[]): string {
+function fishScript(tree: readonly CompletionNode[]): string {
   const lines = tree.flatMap((node) => {
     const condition = conditionOf(node);
     const { argument } = node;
@@ -208,7 +219,7 @@ function quote(text: string): string {
 }
 
 /** The script for zsh, with the same rules as for bash. `compadd` takes names as they are and quotes them itself. */
-export function zshScript(tree: readonly CompletionNode[]): string {
+function zshScript(tree: readonly CompletionNode[]): string {
   const paths = tree.map((node) => node.path).filter((path) => path !== '');
   return `#compdef svcctl
 # zsh completion of svcctl: svcctl completion zsh > "\${fpath[1]}/_svcctl"

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -180,7 +179,7 @@ export async function readProfiles(env: Environment): Promise<ProfileFile> {
 /** Replaces the whole file at once. Only its owner can read it, because it holds tokens. */
 export async function writeProfiles(env: Environment, file: ProfileFile): Promise<void> {
   const path = profilePath(env);
-  const draft = `${path}.${randomUUID()}`;
+  const draft = `${path}.${crypto.randomUUID()}`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const handle = await open(draft, 'wx', 0o600);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { readRelease } from '../config/release.ts';
 import { AppError } from '../kernel/errors.ts';
 import { defaultTimeouts } from './io.ts';
-import { runCli } from './run.ts';
 
 /**
  * A terminal sends Ctrl-C to all processes of a group, and npm passes it on once more. Within this time a second signal
@@ -11,6 +11,8 @@ const sameSignalMillis = 300;
 
 /** The program. Only here is `process` used. */
 async function main(): Promise<void> {
+  const words = process.argv.slice(2);
+  if (words.length === 1 && words[0] === '--version') return printRelease();
   // The client of S3 would tell everybody, at each command, which Node its later releases want.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const interrupt = new AbortController();
@@ -30,7 +32,8 @@ async function main(): Promise<void> {
       handleNext = null;
     });
   }
-  const code = await runCli(process.argv.slice(2), {
+  const { runCli } = await import('./run.ts');
+  const code = await runCli(words, {
     env: process.env,
     cwd: process.cwd(),
     // Asked by few, and it takes time to find out.
@@ -53,6 +56,15 @@ async function main(): Promise<void> {
   });
   // An unread stdin, or a connection that is kept alive, must not keep the process running.
   process.stderr.write('', () => process.exit(code));
+}
+
+/** Scripts ask for the version often, so nothing is loaded that it does not need. */
+function printRelease(): void {
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // A reader that has hung up has seen enough.
+    if (code !== 'EPIPE') process.exitCode = 1;
+  });
+  process.stdout.write(`${readRelease()}\n`);
 }
 
 /** The system, the processor and the C library. Only a report of Node tells the library. */

@@ -24,7 +24,9 @@ const loaders = loading({
   apply: () => import('./commands/apply.ts'),
   audit: () => import('./commands/audit.ts'),
   backup: () => import('./commands/backup.ts'),
-  completion: () => import('./commands/completion.ts'),
+  completion: async () => ({
+    completion: (await import('./commands/completion.ts')).completionOf(createWhole),
+  }),
   config: () => import('./commands/config.ts'),
   database: () => import('./commands/database.ts'),
   deliveries: () => import('./commands/deliveries.ts'),
@@ -138,20 +140,21 @@ function nameOf(term: string): Name {
 
 /**
  * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
- * them, `--help` would take twice as long. `completion` reads the whole tree, and so may whoever gives no words.
+ * them, `--help` would take twice as long. Without words the whole tree is. What follows `__complete` is the command line
+ * that somebody types, of which nothing is run.
  */
 export async function createProgram(
   context: Context,
   { help, words }: { help: HelpOutput; words?: readonly string[] },
 ): Promise<Command> {
   const program = emptyProgram(context, help);
-  const isWhole = words === undefined || words.includes('completion');
+  const named = words?.includes('__complete') ? ['__complete'] : words;
   for (const [heading, group] of Object.entries(groups)) {
     program.commandsGroup(heading);
     for (const [term, summary] of Object.entries(group)) {
       const name = nameOf(term);
       const made = addNoun(program, name, summary, { hidden: summary === '' });
-      if (!isWhole && !words.includes(name)) continue;
+      if (named?.includes(name) === false) continue;
       const found = await load(name);
       if ('act' in found) fillVerb(made, context, found);
       else addVerbs(made, context, found.verbs);
@@ -160,6 +163,11 @@ export async function createProgram(
   program.helpCommand('help [command]', 'tell more of a command');
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });
+}
+
+/** Makes the whole tree, to be looked at: none of its commands can be run. */
+export function createWhole(): Promise<Command> {
+  return createProgram({} as Context, { help: { writeOut() {}, writeErr() {} } });
 }
 
 /** What describes the command of these words; undefined where they name none, or a noun. */

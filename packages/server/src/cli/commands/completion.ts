@@ -1,28 +1,30 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { type Answers, fieldsOf } from '../fields.ts';
-import { maxPageRows } from '../pages.ts';
 import { printable } from '../table.ts';
-import { command } from '../verb.ts';
+import { command, type Described } from '../verb.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
-export const completion = command({
-  description:
-    'Prints a script that completes commands, options, files, the names of tenants, stores and profiles, months, ids, and the fields of --json.',
-  argument: ['<shell>', 'the shell', shells],
-  examples: [
-    'source <(svcctl completion bash)',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is zsh's
-    'svcctl completion zsh > "${fpath[1]}/_svcctl"',
-    'svcctl completion fish > ~/.config/fish/completions/svcctl.fish',
-  ],
-  async act(context, _options, shell, { parent }) {
-    const scripts = await import('../completion-scripts.ts');
-    const make = { bash: scripts.bashScript, zsh: scripts.zshScript, fish: scripts.fishScript };
-    await context.out.write(make[shell](scripts.completionTree(parent as Command)));
-  },
-});
+/** The command that prints the script for a shell, of all commands that `createWhole` makes. */
+export function completionOf(createWhole: () => Promise<Command>): Described {
+  return command({
+    description:
+      'Prints a script that completes commands, options, files, the names of tenants, stores and profiles, months, ids, and the fields of --json.',
+    argument: ['<shell>', 'the shell', shells],
+    examples: [
+      'source <(svcctl completion bash)',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is zsh's
+      'svcctl completion zsh > "${fpath[1]}/_svcctl"',
+      'svcctl completion fish > ~/.config/fish/completions/svcctl.fish',
+    ],
+    async act(context, _options, shell) {
+      const { makeScripts } = await import('../completion-scripts.ts');
+      const scripts = await makeScripts(createWhole);
+      await context.out.write(scripts[shell]);
+    },
+  });
+}
 
 /** A shell feels broken when it waits longer than this for completions. */
 const limitMillis = 300;
@@ -80,11 +82,12 @@ async function find(
 ): Promise<readonly string[]> {
   const [, answers] = /^json (.+)$/.exec(what) ?? [];
   if (answers !== undefined) return selections(answers, prefix);
-  const [{ findConnection, readProfiles }, { createClient }] = await Promise.all([
-    import('../connection.ts'),
-    import('../client.ts'),
-  ]);
+  const { findConnection, readProfiles } = await import('../connection.ts');
   if (what === 'profile') return Object.keys((await readProfiles(io.env)).profiles);
+  const [{ createClient }, { maxPageRows }] = await Promise.all([
+    import('../client.ts'),
+    import('../pages.ts'),
+  ]);
   const client = createClient(io, await findConnection(io, profile));
   if (what === 'tenant' || what === 'store' || what === 'month') {
     const after = (flag: string) => words[words.indexOf(flag) + 1];
