@@ -27,9 +27,6 @@ type Value = readonly string[] | 'file' | 'free' | 'none' | 'optional' | Asked;
 /** Names that the hidden command `__complete` finds when they are asked for. */
 type Asked = { readonly ask: string; readonly isOptional?: true };
 
-/** What a value depends on that was typed before it: the months of a tenant, for instance. */
-const dependent: readonly string[] = ['store', 'month'];
-
 type CompletionOption = {
   /** The option, such as "--tenant". */
   readonly flag: string;
@@ -149,11 +146,7 @@ function bashValueCase(node: CompletionNode, { flag, value }: CompletionOption):
 function bashAsks({ ask }: Asked): string {
   return `while IFS= read -r name; do
         [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")
-      done < <(svcctl __complete ${ask} -- "$cur"${wordsFor(ask, `"\${COMP_WORDS[@]}"`)} 2> /dev/null)`;
-}
-
-function wordsFor(ask: string, words: string): string {
-  return dependent.includes(ask) ? ` ${words}` : '';
+      done < <(svcctl __complete ${ask} -- "$cur" "\${COMP_WORDS[@]}" 2> /dev/null)`;
 }
 
 function bashWordCase(node: CompletionNode): string {
@@ -171,7 +164,7 @@ function bashWordCase(node: CompletionNode): string {
 /** The script for fish: one `complete` line for each word, whose condition says which commands must come before it. */
 function fishScript(tree: readonly CompletionNode[]): string {
   const lines = tree.flatMap((node) => {
-    const condition = conditionOf(node);
+    const condition = quote(`__svcctl_at ${node.path || '""'}`);
     const { argument } = node;
     return [
       ...node.commands.map(
@@ -186,19 +179,19 @@ function fishScript(tree: readonly CompletionNode[]): string {
       ...(isAsked(argument) ? [`complete -c svcctl -n ${condition} -a ${fishAsks(argument)}`] : []),
     ];
   });
+  const paths = tree.map((node) => node.path).filter((path) => path !== '');
   return `# fish completion of svcctl: svcctl completion fish > ~/.config/fish/completions/svcctl.fish
+# Whether what was typed names the command of this path.
+function __svcctl_at
+  set -l at ''
+  for word in (commandline -opc)[2..]
+    contains -- $at/$word ${paths.join(' ')}; and set at $at/$word
+  end
+  test "$at" = "$argv[1]"
+end
 complete -c svcctl -f
 ${lines.join('\n')}
 `;
-}
-
-/** The condition that the words of this command have been typed, and none of the commands below it. */
-function conditionOf(node: CompletionNode): string {
-  const seen = node.path.split('/').filter((word) => word !== '');
-  const below = node.commands.map((command) => command.name).join(' ');
-  const clauses = seen.map((word) => `__fish_seen_subcommand_from ${word}`);
-  if (below !== '') clauses.push(`not __fish_seen_subcommand_from ${below}`);
-  return quote(clauses.join('; and '));
 }
 
 function optionLine(condition: string, { flag, value, summary }: CompletionOption): string {
@@ -211,14 +204,14 @@ function optionLine(condition: string, { flag, value, summary }: CompletionOptio
 }
 
 function fishAsks({ ask }: Asked): string {
-  return `'(svcctl __complete ${ask} -- (commandline -ct)${wordsFor(ask, '(commandline -opc)')} 2> /dev/null)'`;
+  return `'(svcctl __complete --describe ${ask} -- (commandline -ct | string replace -r "^--[^=]*=" "") (commandline -opc) 2> /dev/null)'`;
 }
 
 function quote(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
 
-/** The script for zsh, with the same rules as for bash. `compadd` takes names as they are and quotes them itself. */
+/** The script for zsh, with the same rules as for bash. `_describe` takes names as they are, and has them quoted. */
 function zshScript(tree: readonly CompletionNode[]): string {
   const paths = tree.map((node) => node.path).filter((path) => path !== '');
   return `#compdef svcctl
@@ -226,6 +219,10 @@ function zshScript(tree: readonly CompletionNode[]): string {
 _svcctl() {
   local cur=\${(Q)words[CURRENT]} prev=\${words[CURRENT-1]} cmd= i
   local -a names
+  if [[ $cur == --*=* ]]; then
+    prev=\${cur%%=*} cur=\${cur#*=}
+    compset -P '*='
+  fi
   for ((i = 2; i < CURRENT; i++)); do
     case "$cmd/\${words[i]}" in
       (${paths.join('|')}) cmd="$cmd/\${words[i]}" ;;
@@ -237,6 +234,12 @@ ${tree.flatMap((node) => node.options.flatMap((option) => zshValueCase(node, opt
   case "$cmd" in
 ${tree.map(zshWordCase).join('\n')}
   esac
+}
+# What svcctl prints is a name, a tab and what it is; _describe takes them with a colon between.
+_svcctl_names() {
+  names=("\${(@f)$(svcctl __complete --describe "$1" -- "$cur" "\${words[@]}" 2> /dev/null)}")
+  names=(\${\${\${names:#}//:/\\\\:}/$'\\t'/:})
+  _describe value names
 }
 if [[ $funcstack[1] == _svcctl ]]; then _svcctl "$@"; else compdef _svcctl svcctl; fi
 `;
@@ -252,17 +255,34 @@ function zshValueCase(node: CompletionNode, { flag, value }: CompletionOption): 
 }
 
 function zshAsks({ ask }: Asked): string {
-  return `names=("\${(@f)$(svcctl __complete ${ask} -- "$cur"${wordsFor(ask, `"\${words[@]}"`)} 2> /dev/null)}"); compadd -a names`;
+  return `_svcctl_names ${ask}`;
 }
 
 function zshWordCase(node: CompletionNode): string {
   const { argument } = node;
   const words = [
-    ...node.commands.map((command) => command.name),
+    ...node.commands.map(({ name, summary }) => `${name}:${summary}`),
     ...(isWords(argument) ? argument : []),
-    ...node.options.map((option) => option.flag),
   ];
-  const files = argument === 'file' ? '; _files' : '';
-  const names = isAsked(argument) ? `; ${zshAsks(argument)}` : '';
-  return `    (${node.path === '' ? "''" : node.path}) compadd -- ${words.join(' ')}${files}${names} ;;`;
+  const flags = node.options.map(({ flag, summary }) => `${flag}:${summary}`);
+  const offers = [
+    ...(words.length === 0 ? [] : [zshOffer('command', words)]),
+    ...(argument === 'file' ? ['_files'] : []),
+    ...(isAsked(argument) ? [zshAsks(argument)] : []),
+  ];
+  const options = zshOffer('-o option', flags);
+  const all =
+    offers.length === 0
+      ? options
+      : `if [[ $cur == -* ]]; then ${options}; else ${offers.join('; ')}; fi`;
+  return `    (${node.path === '' ? "''" : node.path}) ${all} ;;`;
+}
+
+function zshOffer(what: string, words: readonly string[]): string {
+  return `names=(${words.map(zshWord).join(' ')}); _describe ${what} names`;
+}
+
+/** A word of zsh, in which a quote is written outside of the quotes. */
+function zshWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

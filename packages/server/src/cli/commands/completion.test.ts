@@ -127,7 +127,8 @@ test.each([
   [['whoami', '--json', 'ep_'], 'json name,scopes,tenants,expires_at,url,source,profile'],
 ])('bash asks for the names that may follow in %j: %s', async (words, what) => {
   const { offers, asked } = await complete(words, ['ep_1', 'ep_2', 'other']);
-  expect([offers, asked]).toEqual([['ep_1', 'ep_2'], `__complete ${what} -- ep_`]);
+  const typed = `svcctl ${words.join(' ')}`;
+  expect([offers, asked]).toEqual([['ep_1', 'ep_2'], `__complete ${what} -- ep_ ${typed}`]);
 });
 
 test('bash asks for stores and months with what was typed before', async () => {
@@ -195,10 +196,82 @@ test('__complete is silent when the service takes too long, refuses or is unknow
   expect(await cli('__complete tenant ')).toMatchObject(silent);
 });
 
+test('__complete tells what each id is where it is asked to, of the profile that is typed', async () => {
+  const rows = [
+    { id: 'ep_1', url: 'https://a.example/in', tenant: 'TX', health: 'ok', secret: null },
+  ];
+  api.on('GET /webhook/endpoints', json({ data: rows }));
+  const said = 'ep_1\thttps://a.example/in · TX · ok\n';
+  await ends(cli('__complete --describe endpoints -- ep svcctl endpoints show ep'), 0, said, []);
+  const cwd = await newFolder();
+  const other = { url: api.url, token: 'svc_x' };
+  await writeProfiles({ HOME: cwd }, { default: null, profiles: { other } });
+  const words = 'svcctl --profile other endpoints show ep'.split(' ');
+  await ends(run(['__complete', 'endpoints', '--', 'ep', ...words], { cwd }), 0, 'ep_1\n', []);
+  await rm(cwd, { recursive: true });
+});
+
+/** What zsh or fish offers for what follows `svcctl `; null where this machine has no such shell. */
+async function offeredBy(shell: 'zsh' | 'fish', line: string): Promise<string[] | null> {
+  const folder = await newFolder();
+  const { stdout: script } = await run(['completion', shell]);
+  await writeFile(join(folder, 'script'), script);
+  await writeFile(
+    join(folder, 'svcctl'),
+    '#!/bin/sh\nprintf "ep_1\\thttps://a.example · TX\\nT:\\$(x)\\n"\n',
+  );
+  await chmod(join(folder, 'svcctl'), 0o755);
+  const words = `svcctl ${line}`.split(' ').map((word) => `'${word}'`);
+  // What zsh itself would do with what it is given is left out: it does so at a terminal only.
+  const zsh = `compdef() { : }; compset() { : }; _files() { print files }; compadd() { shift; print -rl -- "$@" }
+_describe() { [[ $1 == -o ]] && shift; print -rl -- "\${(@P)2}" }
+source ${folder}/script; words=(${words.join(' ')}); CURRENT=${words.length}; _svcctl`;
+  const fish = `source ${folder}/script; complete -C 'svcctl ${line}'`;
+  const args = shell === 'zsh' ? ['-f', '-c', zsh] : ['--no-config', '-c', fish];
+  try {
+    const { stdout } = await promisify(execFile)(shell, args, {
+      env: { HOME: folder, PATH: `${folder}:${process.env.PATH}` },
+    });
+    return stdout.split('\n').filter((offer) => offer !== '');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    process.stderr.write(`${shell} is not on this machine: its completion was not tried.\n`);
+    return null;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+test.each([
+  ['zsh', 'rec', 'records:enrichment records: browse, read, store'],
+  ['zsh', 'dlq retr', 'retry:'],
+  ['zsh', 'dlq jobs ', '--action:'],
+  ['zsh', 'dlq ls --status ', 'abandoned'],
+  ['zsh', 'dlq ls --status=ab', 'abandoned'],
+  ['zsh', 'endpoints show ', 'ep_1:https\\://a.example · TX'],
+  ['zsh', 'records ls --tenant ', 'T\\:$(x)'],
+  ['zsh', 'records ingest ', 'files'],
+  ['fish', 'rec', 'records\tenrichment records: browse, read, store'],
+  ['fish', 'dlq ls --status ', 'abandoned\t'],
+  ['fish', 'dlq ls --status=ab', '--status=abandoned\t'],
+  ['fish', 'dlq jobs --act', '--action\t'],
+  ['fish', 'endpoints show ', 'ep_1\thttps://a.example · TX'],
+] as const)('%s completes %j with %j, where it is there', async (shell, line, offer) => {
+  const offers = await offeredBy(shell, line);
+  if (offers === null) return;
+  expect(
+    offers.find((each) => each.startsWith(offer)),
+    offers.join('\n'),
+  ).toBeDefined();
+});
+
+test('fish offers no words of another noun that is called as a verb', async () => {
+  const offers = await offeredBy('fish', 'dlq jobs ');
+  expect(offers ?? []).not.toContainEqual(expect.stringMatching(/^wait/));
+});
+
 test.each(['zsh', 'fish'])('the %s script knows every command and option', async (shell) => {
   const { stdout } = await run(['completion', shell]);
-  for (const word of ['ingest', 'revoke', 'fine_tuning', '__complete tenant']) {
-    expect(stdout).toContain(word);
-  }
+  for (const word of ['ingest', 'revoke', 'fine_tuning']) expect(stdout).toContain(word);
   expect(stdout).toMatch(/(--| -l )ndjson/);
 });

@@ -36,20 +36,27 @@ export const __complete = command({
     'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
   argument: ['<words...>', 'what is asked for, and what is typed already'],
   examples: ['svcctl __complete tenant -- T'],
-  async act(context, _options, [what, prefix = '', ...words]) {
+  options: [['--describe', 'print behind each, and a tab, what it is']],
+  async act(context, { describe }, [what, prefix = '', ...words]) {
     const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
-    let names: readonly string[];
+    // Behind a command, --profile is an option of its own.
+    const profile = words[1] === '--profile' ? words[2] : context.profile();
+    let names: readonly Name[];
     try {
-      names = await find({ ...context.io, signal }, context.profile(), { what, prefix, words });
+      names = await find({ ...context.io, signal }, profile, { what, prefix, words });
     } catch {
       // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
       // the command line that is being typed.
       return;
     }
-    const fitting = names.filter((name) => name.startsWith(prefix)).slice(0, mostNames);
-    await context.out.write(fitting.map((name) => `${printable(name)}\n`).join(''));
+    const fitting = names.filter(([name = '']) => name.startsWith(prefix)).slice(0, mostNames);
+    const shown = fitting.map((each) => (describe ? each : each.slice(0, 1)).map(printable));
+    await context.out.write(shown.map((each) => `${each.join('\t')}\n`).join(''));
   },
 });
+
+/** A name, and behind it what it is, where something is told of it. */
+type Name = readonly string[];
 
 /** The lists whose ids are completed, by what the scripts call them. Their first page has what is looked for mostly. */
 const lists = {
@@ -64,11 +71,11 @@ const lists = {
 } as const;
 
 /** What --json may say next: the fields that were chosen, and one more. */
-async function selections(answers: string, prefix: string): Promise<readonly string[]> {
+async function selections(answers: string, prefix: string): Promise<readonly Name[]> {
   const fields = await fieldsOf(answers.includes('/') ? (answers as Answers) : answers.split(','));
   const chosen = prefix.split(',').slice(0, -1);
   const rest = fields.filter((field) => !chosen.includes(field));
-  return rest.map((field) => [...chosen, field].join(','));
+  return rest.map((field) => [[...chosen, field].join(',')]);
 }
 
 async function find(
@@ -79,11 +86,14 @@ async function find(
     prefix,
     words,
   }: { what: string | undefined; prefix: string; words: readonly string[] },
-): Promise<readonly string[]> {
+): Promise<readonly Name[]> {
   const [, answers] = /^json (.+)$/.exec(what) ?? [];
   if (answers !== undefined) return selections(answers, prefix);
   const { findConnection, readProfiles } = await import('../connection.ts');
-  if (what === 'profile') return Object.keys((await readProfiles(io.env)).profiles);
+  if (what === 'profile') {
+    const { profiles } = await readProfiles(io.env);
+    return Object.entries(profiles).map(([name, { url }]) => [name, url]);
+  }
   const [{ createClient }, { maxPageRows }] = await Promise.all([
     import('../client.ts'),
     import('../pages.ts'),
@@ -98,10 +108,16 @@ async function find(
     const { data } = await client.json('GET /enrichment/datasets', {
       query: { tenant, store, level: what, limit, q: prefix || undefined },
     });
-    return [...new Set(data.map((row) => row[what] ?? ''))];
+    return [...new Set(data.map((row) => row[what] ?? ''))].map((name) => [name]);
   }
   if (!Object.hasOwn(lists, what)) return [];
   const answer = await client.text(lists[what as keyof typeof lists], {});
-  const { data } = JSON.parse(answer) as { data: readonly { id?: string; type: string }[] };
-  return data.map(({ id, type }) => id ?? type);
+  const { data } = JSON.parse(answer) as { data: readonly Readonly<Record<string, unknown>>[] };
+  return data.map((row) => [
+    String(row.id ?? row.type),
+    telling.flatMap((member) => (typeof row[member] === 'string' ? [row[member]] : [])).join(' · '),
+  ]);
 }
+
+/** The members of a row that tell a person which one it is. */
+const telling = ['name', 'url', 'summary', 'event_type', 'kind', 'tenant', 'health', 'state'];
