@@ -1,5 +1,6 @@
+import type { Environment } from '../config/settings.ts';
 import { formatCount } from '../kernel/values.ts';
-import { formatBytes, formatInstant, formatRelative } from './format.ts';
+import { formatBytes, formatInstant, formatRelative, localFormat } from './format.ts';
 import type { Column } from './table.ts';
 
 type Cell = string | number | null;
@@ -49,10 +50,26 @@ export function columnsOf<Row>(): Columns<Row> {
     text: kind({ isElastic: true }),
     count: kind({ align: 'right' }, (cell) => formatCount(Number(cell))),
     bytes: kind({ align: 'right' }, (cell) => formatBytes(Number(cell))),
-    instant: kind({}, (cell) => formatInstant(String(cell))),
+    instant: kind({ isInstant: true }, (cell) => formatInstant(String(cell))),
     ago: kind({}, (cell, nowMillis) => formatRelative(String(cell), nowMillis)),
     target: kind({ isElastic: true, leastWidth: 24, isCutInMiddle: true }, (cell) =>
       String(cell).replace(/^https:\/\//, ''),
     ),
   };
+}
+
+/** The same columns, with their times in the zone of the machine, which their titles name. */
+export function inLocalTime<Row>(
+  columns: readonly Column<Row>[],
+  env: Environment,
+): readonly Column<Row>[] {
+  const { zone, format } = localFormat(env);
+  return columns.map((column) => {
+    if (!column.isInstant) return column;
+    const shown = (row: Row, nowMillis: number) => {
+      const cell = column.value(row, nowMillis);
+      return cell === null ? '–' : format(String(cell));
+    };
+    return { ...column, title: column.title.replace('UTC', zone), shown };
+  });
 }

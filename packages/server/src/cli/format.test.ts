@@ -49,3 +49,17 @@ test('the progress line says how far, how fast, how long', () => {
     'tx.csv  ██████████████░░░░░░  70 %   364120 rows   91.6 MB/s   0:01 left',
   );
 });
+
+test.each([
+  ['Europe/Berlin', '2001-10-28T00:30:00.120000Z', '2001-10-28 02:30:00.12 +02:00'],
+  ['Europe/Berlin', '2001-10-28T01:30:00.000000Z', '2001-10-28 02:30:00 +01:00'],
+  [':America/New_York', '2001-01-01T00:00:00.000001Z', '2000-12-31 19:00:00.000001 -05:00'],
+  ['UTC', '2001-01-01T00:00:00.000000Z', '2001-01-01 00:00:00 +00:00'],
+])('in the zone %s, %s is %s', (zone, instant, text) => {
+  expect(format.localFormat({ TZ: zone }).format(instant)).toBe(text);
+});
+
+test('a zone that only the C library understands is that of the machine', () => {
+  const { zone } = format.localFormat({ TZ: 'CET-1CEST' });
+  expect(zone).toBe(Intl.DateTimeFormat().resolvedOptions().timeZone);
+});

@@ -48,6 +48,48 @@ export function formatInstant(instant: string): string {
     .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => (fraction === '.' ? '' : fraction));
 }
 
+/**
+ * The zone of the machine, or of TZ, and what writes an instant in it: `2001-03-01 01:05:00 +01:00`. The distance from UTC
+ * stands in each, because it changes within a year, and an hour comes twice then.
+ */
+export function localFormat(env: { readonly TZ?: string | undefined }): {
+  zone: string;
+  format: (instant: string) => string;
+} {
+  const parts = partsIn(env.TZ?.replace(/^:/, '') || undefined);
+  return {
+    zone: parts.resolvedOptions().timeZone,
+    format(instant) {
+      const millis = Date.parse(instant);
+      if (Number.isNaN(millis)) return instant;
+      const told = parts.formatToParts(millis).map(({ type, value }) => [type, value]);
+      const { year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(told);
+      const [fraction = ''] = /\.\d*[1-9]/.exec(instant) ?? [];
+      const ahead = timeZoneName.replace('GMT', '') || '+00:00';
+      return `${year}-${month}-${day} ${hour}:${minute}:${second}${fraction} ${ahead}`;
+    },
+  };
+}
+
+function partsIn(timeZone: string | undefined): Intl.DateTimeFormat {
+  const two = '2-digit';
+  const shape = {
+    year: 'numeric',
+    month: two,
+    day: two,
+    hour: two,
+    minute: two,
+    second: two,
+  } as const;
+  const all = { ...shape, hourCycle: 'h23', timeZoneName: 'longOffset' } as const;
+  try {
+    return new Intl.DateTimeFormat('en', { ...all, timeZone });
+  } catch {
+    // A TZ that only the C library understands, such as CET-1CEST.
+    return new Intl.DateTimeFormat('en', all);
+  }
+}
+
 /** What is wrong, then the id of what it is about unless the command names it, and the command that mends it. */
 export function formatTrouble({ text, id, command }: FormattedTrouble): string {
   return [text, command?.includes(id ?? '') ? null : id, command].filter(Boolean).join(' · ');

@@ -1,9 +1,10 @@
 import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { Client, RouteAnswer, RouteQuery } from './client.ts';
+import { inLocalTime } from './columns.ts';
 import type { Context } from './context.ts';
 import { formatInstant } from './format.ts';
-import { wholeNumber } from './help.ts';
+import { usage, wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption, type Output } from './output.ts';
 import { type ListRoute, type Page, type PageWalk, walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
@@ -40,6 +41,7 @@ type Options = {
   json?: JsonOption;
   output?: Format;
   header?: boolean;
+  local?: true;
 };
 type RowOf<R extends ListRoute> =
   RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
@@ -68,6 +70,7 @@ export function list<
 ): Verb {
   const { columns, query, each, limit, sums = [], below, options = [], ...rest } = view;
   const { filters = {} as F, ...words } = rest;
+  const hasTimes = typeof columns !== 'function' && columns.some(({ isInstant }) => isInstant);
   return {
     ...words,
     route,
@@ -78,10 +81,22 @@ export function list<
       ...(limit === undefined ? [] : [limitOption(limit)]),
       jsonOption,
       ...formatOptions,
+      ...(hasTimes ? [localOption] : []),
     ],
     async act(context: Context, options: Options, argument: string) {
-      const { json, output: format, header: hasHeader = true, limit: most, ...rest } = options;
+      const {
+        json,
+        output: format,
+        header: hasHeader = true,
+        limit: most,
+        local,
+        ...rest
+      } = options;
       const given = rest as Given;
+      if (local && (isForPrograms(options) || !(context.isTerminal || format !== undefined))) {
+        throw usage('--local is for tables alone: on a terminal, or with -o table.');
+      }
+      const shown = typeof columns === 'function' ? columns(given) : columns;
       if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
       const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
@@ -92,7 +107,7 @@ export function list<
           most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
         },
         {
-          columns: typeof columns === 'function' ? columns(given) : columns,
+          columns: local ? inLocalTime(shown, context.io.env) : shown,
           ...{ json, format, hasHeader, sums },
         },
       );
@@ -158,6 +173,8 @@ function placeOf(searched: unknown): string {
 function isForPrograms({ json, output }: Options): boolean {
   return json !== undefined || (output !== undefined && output !== 'table' && output !== 'wide');
 }
+
+const localOption = ['--local', 'tell times in the zone of this machine instead of UTC'] as const;
 
 function limitOption({
   of = 'rows',

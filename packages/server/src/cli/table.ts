@@ -12,6 +12,8 @@ export type Column<Row> = {
   readonly isElastic?: boolean;
   readonly leastWidth?: number;
   readonly isCutInMiddle?: boolean;
+  /** The column has times, which --local shows in the zone of the machine. */
+  readonly isInstant?: boolean;
   /** The column is left out when the terminal is too narrow for the others; those with the lowest number go first. */
   readonly givesWay?: number;
   /** The plain value. For null a pipe gets nothing, and a terminal –. */

@@ -29,6 +29,9 @@ refusesUsage(api, [
   ['audit ls --from 2026-03-01', '--from and --to need each other'],
   ['audit ls --from 2026-03-02 --to 2026-03-01', '--from lies after --to'],
   ['audit ls --from monday --to 2026-03-01', 'is not a date'],
+  ['audit ls --local', '--local is for tables alone'],
+  ['audit ls --local --json', '--local is for tables alone'],
+  ['audit ls --local -o csv', '--local is for tables alone'],
   ['audit verify --head 1:ab --against a.ndjson', '--head and --against exclude each other'],
 ]);
 
@@ -210,4 +213,12 @@ test.each([
   await ends(cli('audit verify --against a.ndjson'), code, [message]);
   await ends(cli('audit verify --against none.ndjson'), code, ['cannot be read']);
   expect(api.requests).toEqual([]);
+});
+
+test('audit ls --local tells times in the zone of the machine, which the title names', async () => {
+  api.on('GET /audit', pages([JSON.stringify(entry)]));
+  const env = { ...api.env, TZ: 'Asia/Tokyo' };
+  const { stdout } = await cli('audit ls --local -o table', { env });
+  expect(stdout).toMatch(/^AT \(Asia\/Tokyo\) +ACTOR/);
+  expect(stdout).toContain('\n2026-03-05 20:59:00 +09:00  ops ');
 });

@@ -110,6 +110,13 @@ test('a pending row that waits for its disabled endpoint says so', async () => {
   expect(stdout).toMatch(/ 8\/8 +503 +disabled +Serv/);
 });
 
+test('a pending row whose time has come, and that its endpoint holds up, is due', async () => {
+  const waiting = { ...row, status: 'pending', next_retry: '2026-03-05T11:30:00.000000Z' };
+  api.on('GET /webhook/dlq', list([waiting], 1));
+  const { stdout } = await cli('dlq ls --status pending', { isTerminal: true });
+  expect(stdout).toMatch(/ 8\/8 +503 +due +Serv/);
+});
+
 test('dlq ls of pending rows says when they are tried next', async () => {
   const pending = {
     ...row,

@@ -32,8 +32,12 @@ export function deadLetterColumns(
     ...(status === undefined ? [word('STATUS', 'status')] : []),
     status === 'pending'
       ? ago('NEXT RETRY', 'next_retry', {
-          shown: (row, now) =>
-            row.waits_for_endpoint ? 'disabled' : formatRelative(row.next_retry, now),
+          shown: (row, now) => {
+            if (row.waits_for_endpoint) return 'disabled';
+            const isDue = row.next_retry !== null && Date.parse(row.next_retry) <= now;
+            // One that is due and not sent yet waits for its endpoint, as `dlq show` tells.
+            return isDue ? 'due' : formatRelative(row.next_retry, now);
+          },
         })
       : ago('FAILED', 'last_attempt_at'),
     error,

@@ -59,7 +59,8 @@ export async function getJob(db: Queryable, actor: Actor, id: string): Promise<S
   const job = isId ? await queries.findJob(db, id, actor.tenants) : undefined;
   if (job !== undefined) return job;
   throw new AppError('export_not_found', {
-    detail: 'There is no export with this id, or no longer. GET /exports lists them.',
+    detail:
+      'There is no export with this id, or no longer. svcctl exports ls and GET /exports list them.',
   });
 }
 
