@@ -104,15 +104,29 @@ describe('on an empty data dir', () => {
     await expectPostgresStopped(...services);
   });
 
-  test('the built program loads two files for its help, and a command’s own files when it is named', async () => {
+  test('the built program loads two files for its version, a few more for its help, and a command’s own files when it is named', async () => {
+    const version = await loadedBy(['--version']);
+    expect(version).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
     const help = await loadedBy(['--help']);
-    expect(help).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
-    expect(await loadedBy(['--version'])).toEqual(help);
+    expect(help).toEqual([
+      'bin/svcctl.cjs',
+      ...['esm', 'main', 'rolldown-runtime', 'run', 'view'].map(
+        (name) => `dist/svcctl/${name}.cjs`,
+      ),
+    ]);
     expect(await loadedBy(['recods', '--json'])).toEqual(help);
     const named = await loadedBy(['records', 'ls', '--help']);
     expect(named).toContain('dist/svcctl/records.cjs');
     expect(named).not.toContain('dist/svcctl/tokens.cjs');
     expect(named.filter((path) => !path.startsWith('dist/svcctl/'))).toEqual(['bin/svcctl.cjs']);
+    for (const words of [
+      ['completion', 'bash'],
+      ['__complete', 'profile', '--', '', 'svcctl', 'records', 'tokens'],
+    ]) {
+      const loaded = await loadedBy(words);
+      expect(loaded).toContain('dist/svcctl/completion.cjs');
+      expect(loaded.filter((path) => /\/(records|tokens)\.cjs$/.test(path))).toEqual([]);
+    }
   });
 });
 
