@@ -56,6 +56,7 @@ export function createHoldingBack({ settings, log, db }: Host): Work {
   return startLater(settings.roles.includes('api'), () =>
     startHoldingBack(db, {
       ...{ bounds: { rows, bytes }, deliveryDays, log },
+      settleMillis: waits.replaySettleMillis,
       everyMillis: waits.holdBackMillis,
     }),
   );

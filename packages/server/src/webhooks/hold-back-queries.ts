@@ -60,14 +60,12 @@ export type HeldBackChanges = {
 };
 
 /**
- * Marks the endpoints from which incidents are held back from now on; all others get them again. What was held back is
- * forgotten when a replay has sent all of it, or it is too old for one. It begins a second before the mark, for reports that
- * were under way; whoever has seen its end asks for a replay of all that was reported before.
+ * Marks the endpoints from which incidents are held back from now on; all others get them again. It begins a second before
+ * the mark, for reports that were under way; whoever has seen its end asks for a replay of all that was reported before.
  */
 export async function markHeldBack(
   db: Queryable,
   full: readonly string[],
-  deliveryDays: number,
 ): Promise<HeldBackChanges> {
   const rows = await db.query<HeldBackChanges>(sql`
     with full_now as (select unnest(${full}::text[]) collate "C" as id), begun as (
@@ -79,18 +77,47 @@ export async function markHeldBack(
       update webhook_endpoints e set held_back_until = clock_timestamp()
       where ${isHeldBack} and id not in (select id from full_now)
       returning id as endpoint, tenant
-    ), forgotten as (
-      update webhook_endpoints e set held_back_from = null, held_back_until = null
-      where held_back_from is not null and held_back_until < now() and id not in (select id from full_now)
-        and (held_back_until < now() - make_interval(days => ${deliveryDays}) or exists (
-          select from replays r
-          where r.endpoint_id = e.id and r.state = 'completed' and r.selection in ('missed', 'all')
-            and r.incident_id is null and r.event_types is null
-            and r.reported_from <= e.held_back_from and r.reported_until >= e.held_back_until))
     )
     select (select coalesce(json_agg(begun), '[]') from begun) as begun,
       (select coalesce(json_agg(ended), '[]') from ended) as ended`);
   return rows[0] ?? { begun: [], ended: [] };
+}
+
+/**
+ * Forgets that incidents were held back where they are too old for a replay, or replays have sent all of them. A replay is itself something
+ * that waits: when the mark came again because of it, and nothing was held back since, it is forgotten as well; otherwise
+ * it begins with the first incident that no replay has sent. `settleSeconds` is how long a report may take to be
+ * committed: it may have read a mark that ended meanwhile.
+ */
+export async function forgetHeldBack(
+  db: Queryable,
+  { deliveryDays, settleSeconds }: { deliveryDays: number; settleSeconds: number },
+): Promise<void> {
+  const settle = sql`make_interval(secs => ${settleSeconds})`;
+  // What a replay has sent is looked at once: afterwards the mark is gone, or begins behind it.
+  await db.query(sql`
+    with sent as materialized (
+      select e.id, e.tenant, e.held_back_from, e.held_back_until,
+        case when e.held_back_until < now() - make_interval(days => ${deliveryDays}) then 'infinity' else (
+          select max(r.reported_until) from replays r
+          where r.endpoint_id = e.id and r.state = 'completed' and r.selection in ('missed', 'all')
+            and r.incident_id is null and r.event_types is null and r.reported_from <= e.held_back_from
+        ) end as sent_until
+      from webhook_endpoints e where e.held_back_from is not null and e.held_back_until < now() - ${settle}
+    ), rest as materialized (
+      select sent.*, (
+        select i.created_at from incidents i
+        where i.tenant = sent.tenant and i.created_at >= sent.sent_until
+          and i.created_at < sent.held_back_until + ${settle} and sent.id = any(i.held_back) and i.erased_at is null
+        order by i.created_at limit 1
+      ) as first_at
+      from sent where sent_until > held_back_from
+    )
+    update webhook_endpoints e set held_back_from = first_at,
+      held_back_until = case when first_at is not null
+        then greatest(e.held_back_until, first_at + interval '1 millisecond') end
+    from rest where e.id = rest.id and e.held_back_from = rest.held_back_from
+      and e.held_back_until = rest.held_back_until`);
 }
 
 /** The endpoints from which an incident was held back when it was reported. */

@@ -10,6 +10,8 @@ type Options = {
   readonly bounds: WaitingBounds;
   /** For how many days what was held back can be replayed. */
   readonly deliveryDays: number;
+  /** So long a report may take to be committed. */
+  readonly settleMillis: number;
   readonly everyMillis: number;
   readonly log: Pick<Log, 'warn' | 'info'>;
 };
@@ -46,7 +48,7 @@ export function startHoldingBack(
  */
 export async function holdBack(
   db: Database,
-  { bounds, deliveryDays }: Pick<Options, 'bounds' | 'deliveryDays'>,
+  { bounds, deliveryDays, settleMillis }: Omit<Options, 'everyMillis' | 'log'>,
 ): Promise<queries.HeldBackChanges> {
   const full = await db.transaction(async (connection) => {
     if (!(await queries.tryLockHoldingBack(connection))) return null;
@@ -56,7 +58,9 @@ export async function holdBack(
   });
   if (full === null) return { begun: [], ended: [] };
   // It commits by itself, so that a process that freezes here holds no mark back.
-  return queries.markHeldBack(db, full, deliveryDays);
+  const changes = await queries.markHeldBack(db, full);
+  await queries.forgetHeldBack(db, { deliveryDays, settleSeconds: settleMillis / 1000 });
+  return changes;
 }
 
 /** Once something is held back, there must be a tenth of room before it ends. */
