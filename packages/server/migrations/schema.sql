@@ -832,6 +832,7 @@ create table pull_places (
   endpoint_id text collate "C" not null,
   position bigint not null,
   polled_at timestamp with time zone not null default now(),
+  polled_by text,
   constraint pull_places_pkey PRIMARY KEY (endpoint_id)
 );
 

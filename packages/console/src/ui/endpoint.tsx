@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { DeliveryHours, Endpoint } from '../api/types.ts';
 import { Sparkline } from './chart/sparkline.tsx';
 import { formatShare } from './format.ts';
-import { AbandonedIcon, FailingIcon, OkIcon, RunningIcon } from './icons.tsx';
+import { AbandonedIcon, FailingIcon, OkIcon, PendingIcon, RunningIcon } from './icons.tsx';
 import { CutText } from './marks.tsx';
 import { countOf } from './words.ts';
 
@@ -15,6 +15,7 @@ const marks = {
   ok: [OkIcon, 'ok'],
   degraded: [RunningIcon, 'warn'],
   failing: [FailingIcon, 'danger'],
+  unpolled: [PendingIcon, 'warn'],
   gone: [AbandonedIcon, 'muted'],
   disabled: [AbandonedIcon, 'muted'],
 } as const;
@@ -26,7 +27,7 @@ export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode 
   return (
     <span className={`word-mark ${tone}`} data-health={health}>
       <Icon />
-      {health}
+      {health === 'unpolled' ? 'waits for its poller' : health}
       {whyDisabled(endpoint)}
     </span>
   );
@@ -79,6 +80,11 @@ function triesOf({ delivered, failed, abandoned }: DeliveryHours): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
+}
+
+/** Where an endpoint is: its URL, or that its receiver fetches what waits. */
+export function placeOf({ type, url }: Pick<Endpoint, 'type' | 'url'>): string {
+  return type === 'pull' ? 'polled by its receiver' : url;
 }
 
 /** A URL, cut in its middle if there is too little room. */

@@ -200,7 +200,7 @@ export const endpointSchema = Type.Object({
   where: nullable(filterSchema),
   health: oneOf(
     endpointHealths,
-    'degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did; failing: paused after failures in a row; gone: it answered 410',
+    'degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did; failing: paused after failures in a row; unpolled: nobody has polled for an hour what waits; gone: it answered 410',
   ),
   enabled: Type.Boolean(),
   disabled_reason: nullable(

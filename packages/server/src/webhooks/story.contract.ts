@@ -74,6 +74,23 @@ export const endpointStorySchema = Type.Object(
         { description: 'the oldest delivery that is queued or pending; null when nothing waits' },
       ),
     ),
+    polled: nullable(
+      Type.Object({
+        polled_at: nullable(instantSchema, 'of the last poll; null: none yet'),
+        polled_by: nullable(
+          Type.String({
+            description:
+              'the name of its token, or, to who reaches only the webhooks of a tenant, “an operator”; null where it is not known',
+          }),
+        ),
+        handed_out: Type.Integer({
+          description:
+            'deliveries that were handed out and are not acknowledged yet; 10,000 at most',
+        }),
+        handed_out_since: nullable(instantSchema, 'since when the first of them is'),
+      }),
+      'who has fetched what waits; null: it is sent to',
+    ),
     dead_letters: Type.Array(
       Type.Object({
         status: oneOf(deadLetterStatuses),

@@ -156,10 +156,18 @@ export const openJobStates = ['running', 'paused'] as const satisfies readonly R
  *
  * - degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did.
  * - failing: it is paused after failures in a row.
+ * - unpolled: it is polled, and nobody has done so for an hour while a delivery was waiting.
  * - gone: it is disabled because it answered 410.
  * - disabled: it is disabled for another reason.
  */
-export const endpointHealths = ['ok', 'degraded', 'failing', 'gone', 'disabled'] as const;
+export const endpointHealths = [
+  'ok',
+  'degraded',
+  'failing',
+  'unpolled',
+  'gone',
+  'disabled',
+] as const;
 export type EndpointHealth = (typeof endpointHealths)[number];
 
 /** What a delivery whose time has come waits for: a drainer, its endpoint, or its receiver's poll. */

@@ -7,6 +7,7 @@ import {
   hoursText,
   OkShare,
   okShareOf,
+  placeOf,
   Target,
 } from '../../ui/endpoint.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
@@ -25,7 +26,8 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   column.own('url', 'URL', 224, {
     isMain: true,
     card: 'title',
-    cell: ({ url }) => <Target target={url} />,
+    cell: (endpoint) => <Target target={placeOf(endpoint)} />,
+    value: placeOf,
   }),
   column.own('event_types', 'EVENT TYPES', 144, {
     rank: 3,
@@ -82,8 +84,10 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   column.own('rate_limit', 'RATE', 84, {
     isFigure: true,
     rank: 4,
-    cell: ({ rate_limit: rate }) =>
-      rate === null ? <span className="muted">no limit</span> : `${rate} / s`,
+    cell: ({ rate_limit: rate, type }) => {
+      if (rate !== null) return `${rate} / s`;
+      return <span className="muted">{type === 'pull' ? '–' : 'no limit'}</span>;
+    },
     value: ({ rate_limit: rate }) => rate,
   }),
 ];
@@ -91,6 +95,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
 /** Whether the endpoint is paused after many failures in a row. */
 export function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { state, failures_in_row: failures, paused_until: until } = endpoint.breaker;
+  if (endpoint.type === 'pull') return <span className="muted">–</span>;
   if (state === 'closed') {
     return (
       <span className={failures === 0 ? 'muted' : undefined}>

@@ -9,7 +9,7 @@ import type {
 } from '../../api/types.ts';
 import { changedBut, useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { backlogText } from '../../ui/endpoint.tsx';
+import { backlogText, placeOf } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
@@ -26,6 +26,7 @@ import { BlockedKeys } from './blocked-keys.tsx';
 import { deliveryFacts } from './delivery-fields.ts';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 import { Standing, Story } from './endpoint-story.tsx';
+import { Polled } from './polled.tsx';
 
 type EndpointDrawerProps = {
   /** Id of the endpoint, or `new`. */
@@ -75,6 +76,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         {!isEditing && endpoint !== undefined && (
           <>
             <Standing endpoint={endpoint} />
+            {endpoint.story?.polled && <Polled id={id} polled={endpoint.story.polled} />}
             <BlockedKeys id={id} keys={endpoint.story?.blocked ?? []} />
             {endpoint.story === undefined ? (
               query.isPlaceholderData && <SkeletonRows rows={8} label="Loading how it fared" />
@@ -116,18 +118,19 @@ function HeldBack({ since, until }: NonNullable<Endpoint['held_back']>): ReactNo
 }
 
 /** What an endpoint is called, or else where it is. */
-function shownTarget({ name, url }: Endpoint): string {
-  return visibleText(name ?? url.replace(/^https?:\/\//, ''));
+function shownTarget(endpoint: Endpoint): string {
+  return visibleText(endpoint.name ?? placeOf(endpoint).replace(/^https?:\/\//, ''));
 }
 
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { previous_secret_until: previous, retry_schedule: schedule, rate_limit: rate } = endpoint;
   const { max_attempts: attempts, disable_after_days: days } = endpoint;
+  const isPolled = endpoint.type === 'pull';
   return (
     <Facts
       facts={{
         tenant: endpoint.tenant,
-        url: copied(endpoint.url),
+        url: isPolled ? undefined : copied(endpoint.url),
         'held back': endpoint.held_back === null ? undefined : <HeldBack {...endpoint.held_back} />,
         uid: endpoint.uid === null ? undefined : copied(endpoint.uid),
         labels:
@@ -136,10 +139,12 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
             .join(', ') || undefined,
         description: endpoint.description ?? undefined,
         'event types': endpoint.event_types.includes('*') ? 'all' : endpoint.event_types.join(', '),
-        attempts: attempts ?? 'as many as the service is set to',
-        'retry schedule': schedule === null ? 'the default' : `${schedule.join(', ')} s`,
-        rate: rate === null ? 'no limit' : `${rate} a second at most`,
-        'disabled after': days === null ? 'never' : `${countOf(days, 'day')} of failures`,
+        ...(!isPolled && {
+          attempts: attempts ?? 'as many as the service is set to',
+          'retry schedule': schedule === null ? 'the default' : `${schedule.join(', ')} s`,
+          rate: rate === null ? 'no limit' : `${rate} a second at most`,
+          'disabled after': days === null ? 'never' : `${countOf(days, 'day')} of failures`,
+        }),
         ...deliveryFacts(endpoint.delivery),
         order:
           endpoint.ordered === 'none'
@@ -193,13 +198,14 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
   );
   const enable = useAction(
     () => api.patch<Endpoint>(path, { enabled: !endpoint.enabled }),
-    ({ enabled }) => notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${endpoint.url}` }),
+    ({ enabled }) =>
+      notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${shownTarget(endpoint)}` }),
   );
   const discard = useAction(
     () => api.post<Endpoint>(`${path}/discard-backlog`, undefined),
     ({ enabled }) => {
       const done = enabled ? 'Discarded its backlog, enabled' : 'Discarding the backlog of';
-      notify({ text: `${done} ${endpoint.url}` });
+      notify({ text: `${done} ${shownTarget(endpoint)}` });
     },
   );
   const rotate = useAction(
@@ -213,7 +219,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
   const remove = useAction(
     () => api.delete(path),
     () => {
-      notify({ text: `Deleted ${endpoint.url}` });
+      notify({ text: `Deleted ${shownTarget(endpoint)}` });
       props.onDeleted();
     },
     endpoint.id,
@@ -304,8 +310,8 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
     title: 'Enable this endpoint?',
     keep: 'Keep it as it is',
     answer: 'Enable and discard',
-    text: ({ backlog }) =>
-      `${backlogText(backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`,
+    text: ({ backlog, type }) =>
+      `${backlogText(backlog)} deliveries wait for it. ${type === 'pull' ? 'Its receiver fetches them' : 'They are sent as fast as its rate and its receiver allow'}, unless you discard them: that cannot be undone.`,
   },
   rotate: {
     title: 'Give it a new secret?',
@@ -322,8 +328,8 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
   delete: {
     title: 'Delete this endpoint?',
     answer: 'Delete',
-    text: ({ url, backlog }) =>
-      `${backlog.count === 0 ? 'Nothing waits' : `${backlogText(backlog)} deliveries wait`} for ${url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
+    text: ({ backlog, ...endpoint }) =>
+      `${backlog.count === 0 ? 'Nothing waits' : `${backlogText(backlog)} deliveries wait`} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
   },
 };
 

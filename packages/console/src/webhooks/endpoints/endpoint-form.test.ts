@@ -18,6 +18,15 @@ test('what is empty in the form is left to the service', () => {
   });
 });
 
+test('an endpoint that is polled has no URL, nor anything that tells how to send', () => {
+  const typed = { ...filled, type: 'pull', rate_limit: '3', headers: 'A: b', timeout_seconds: '5' };
+  expect(toNewEndpoint({ ...typed, expires_after_seconds: '60' })).toEqual({
+    ...{ tenant: 'TX', type: 'pull', event_types: ['incident.created', 'incident.resolved'] },
+    ...{ delivery: { expires_after_seconds: 60 }, ordered: 'none', when_stuck: 'block' },
+  });
+  expect(toChange(typed, { ...typed, name: 'SOC' })).toEqual({ name: 'SOC' });
+});
+
 test('a change holds only what differs, and null where a default comes back', () => {
   expect(toChange(filled, { ...filled, retry_schedule: '', rate_limit: '10' })).toEqual({
     retry_schedule: null,

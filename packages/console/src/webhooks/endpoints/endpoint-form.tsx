@@ -87,6 +87,18 @@ const fields = {
   },
 } as const satisfies Readonly<Record<string, FieldProps>>;
 
+const typeLabels = [
+  { value: 'push', label: 'push: they are sent to its URL' },
+  { value: 'pull', label: 'pull: its receiver fetches them' },
+];
+
+/** What tells how to send. It means nothing where the receiver fetches what waits. */
+const ofSending: readonly FieldName[] = [
+  ...(['url', 'max_attempts', 'retry_schedule', 'rate_limit', 'disable_after_days'] as const),
+  ...(['ordered', 'when_stuck', 'headers'] as const),
+  ...(['timeout_seconds', 'max_in_flight', 'no_retry_on', 'certificate', 'key', 'ca'] as const),
+];
+
 type EndpointFormProps = {
   /** The endpoint to change; undefined for a new one. */
   endpoint: Endpoint | undefined;
@@ -118,7 +130,9 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
   });
   const { values, faults, set } = form;
   const isChanged = Object.keys(toChange(before, values)).length > 0;
+  const isMeant = (name: FieldName) => values.type === 'push' || !ofSending.includes(name);
   const field = (name: FieldName, { data, ...props }: FieldProps) => {
+    if (!isMeant(name)) return null;
     if (name === 'asymmetric') {
       const onChange = (event: { currentTarget: { checked: boolean } }) =>
         set({ asymmetric: event.currentTarget.checked ? 'on' : '' });
@@ -143,6 +157,9 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       {endpoint === undefined &&
         only === undefined &&
         field('tenant', { label: 'Tenant', maxLength: 128 })}
+      {endpoint === undefined && (
+        <NativeSelect label="Deliveries" data={typeLabels} {...form.text('type')} />
+      )}
       {Object.entries(fields).map(([name, props]) => (
         <Fragment key={name}>
           {field(name as FieldName, props)}
@@ -172,13 +189,14 @@ const deliveryNames = Object.keys(deliveryFields) as DeliveryField[];
 
 /** The fields of the form as typed. */
 type FormValues = Record<FieldName, string>;
-type FieldName = 'tenant' | keyof typeof fields | DeliveryField;
+type FieldName = 'tenant' | 'type' | keyof typeof fields | DeliveryField;
 
 /** The fields of the form for an endpoint, or for a new one. */
 export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValues {
   const number = (value: number | null | undefined) => (value == null ? '' : String(value));
   return {
     tenant: endpoint?.tenant ?? tenant,
+    type: endpoint?.type ?? 'push',
     url: endpoint?.url ?? '',
     event_types: endpoint?.event_types.join(', ') ?? '*',
     stores: endpoint?.stores?.join(', ') ?? '',
@@ -201,7 +219,8 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
 export function toNewEndpoint(values: FormValues): NewEndpoint {
   const { url, delivery, ...rest } = parsed(values);
   const set = withoutNulls({ ...rest, delivery: nullIfEmpty(withoutNulls(delivery)) });
-  return { tenant: values.tenant.trim(), url, ...set };
+  const where = values.type === 'pull' ? { type: 'pull' as const } : { url };
+  return { tenant: values.tenant.trim(), ...where, ...set };
 }
 
 /** The body for a change: only what differs from what the form began with. Null means the default of the service. */
@@ -237,7 +256,12 @@ export function toTrial(values: FormValues): FilterTrial | null {
 }
 
 /** The fields of the form, in the types of the API. */
-function parsed(values: FormValues) {
+function parsed(typed: FormValues) {
+  const without = Object.entries(valuesOf(undefined)).filter(([name]) =>
+    ofSending.includes(name as FieldName),
+  );
+  // What was typed before the type was chosen is not meant.
+  const values = typed.type === 'pull' ? { ...typed, ...Object.fromEntries(without) } : typed;
   const types = words(values.event_types);
   // The name of a store may hold spaces.
   const stores = values.stores

@@ -61,6 +61,10 @@ function whatIsNext(endpoint: Endpoint): ReactNode {
   const { enabled, breaker, backlog, failing_since: failing, throttled_until: until } = endpoint;
   if (backlog.is_discarding) return 'What waits is being discarded; then it is enabled.';
   if (!enabled) return 'Nothing is sent until somebody enables it. What comes for it waits.';
+  if (endpoint.type === 'pull') {
+    if (endpoint.health !== 'unpolled') return 'Its receiver fetches what waits.';
+    return 'Nobody has fetched for an hour what waits. It comes with the next poll.';
+  }
   if (breaker.state === 'open' && breaker.paused_until !== null) {
     return (
       <>

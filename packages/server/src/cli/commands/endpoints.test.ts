@@ -178,6 +178,8 @@ test('endpoints enable and disable say what becomes of what waits', async () => 
 test.each<[string, Partial<Endpoint>]>([
   ['enabled', {}],
   ['degraded', { health: 'degraded' }],
+  ['polled', { type: 'pull' }],
+  ['waits for its poller', { type: 'pull', health: 'unpolled' }],
   ['disabled', { enabled: false, disabled_reason: 'operator' }],
   ['disabled (410 Gone)', { enabled: false, disabled_reason: 'gone' }],
   [
@@ -194,7 +196,9 @@ test.each<[string, Partial<Endpoint>]>([
   const { stdout } = await cli('endpoints ls');
   expect(stdout).toBe(`ep_1\tTX\thttps://hooks.acme.example/in\t*\t${state}\t0\n`);
   const shown = (await cli('endpoints show ep_1', { isTerminal: true })).stdout;
-  expect(shown).toMatch(/^retry schedule +5, 60 s$/m);
+  const schedule = /^retry schedule +5, 60 s$/m;
+  if (change.type === 'pull') expect(shown).not.toMatch(schedule);
+  else expect(shown).toMatch(schedule);
   expect(shown.split('\n').find((line) => line.startsWith('state'))).toContain(state);
 });
 
@@ -269,6 +273,7 @@ test('endpoints show tells the last error first, how it answered, and what to lo
       { hours: 168, ...none, p50_ms: null, p95_ms: null, p99_ms: null },
     ],
     oldest_waiting: { since: '2026-03-05T10:00:00.000000Z', is_exact: false },
+    polled: null,
     dead_letters: [{ status: 'abandoned', failure_class: 'status', count: 86 }],
     blocked: [
       {

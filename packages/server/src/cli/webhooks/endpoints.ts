@@ -23,10 +23,11 @@ const disabledTexts = {
 
 /** Whether deliveries are sent to an endpoint now, and if not, why. */
 export function stateOf(
-  { enabled, disabled_reason, breaker, health }: Endpoint,
+  { enabled, disabled_reason, breaker, health, type }: Endpoint,
   nowMillis: number,
 ): string {
   if (!enabled) return disabledTexts[disabled_reason ?? 'operator'];
+  if (type === 'pull') return health === 'unpolled' ? 'waits for its poller' : 'polled';
   switch (breaker.state) {
     case 'closed':
       return health === 'degraded' ? 'degraded' : 'enabled';
@@ -58,6 +59,8 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
   const { disabled_at, disabled_by, throttled_until, failing_since } = endpoint;
   const by = disabled_by === null ? '' : ` by ${disabled_by}`;
   const until = endpoint.previous_secret_until;
+  // What tells how it is sent to says nothing of one that is polled.
+  const sent = (facts: Facts) => (endpoint.type === 'pull' ? [] : facts);
   return [
     ['id', endpoint.id],
     ['tenant', endpoint.tenant],
@@ -68,7 +71,7 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['backlog', backlogOf(endpoint)],
     ...whereAny('held back', heldBackOf(endpoint)),
     ...(endpoint.story === undefined ? [] : storyFacts(endpoint.story, nowMillis)),
-    ['failures in row', String(breaker.failures_in_row)],
+    ...sent([['failures in row', String(breaker.failures_in_row)]]),
     ...whereAny('throttled until', throttled_until && utc(throttled_until)),
     ...whereAny('failing since', failing_since && utc(failing_since)),
     ['description', endpoint.description],
@@ -83,16 +86,20 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['events', endpoint.event_types.join(', ')],
     ...whereAny('stores', endpoint.stores?.join(', ') ?? null),
     ...whereAny('where', endpoint.where),
-    ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
-    ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
-    [
-      'disabled after',
-      disable_after_days === null ? 'never' : `${numberOf(disable_after_days, 'day')} of failures`,
-    ],
+    ...sent([
+      ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
+      ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
+      [
+        'disabled after',
+        disable_after_days === null
+          ? 'never'
+          : `${numberOf(disable_after_days, 'day')} of failures`,
+      ],
+    ]),
     ...whereAny('headers', endpoint.header_names.join(', ') || null),
     ...deliveryFacts(endpoint.delivery),
     ...whereAny('ordered', endpoint.ordered === 'none' ? null : orderedOf(endpoint)),
-    ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
+    ...sent([['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`]]),
     ...whereAny('old secrets until', until && utc(until)),
     ['created', utc(endpoint.created_at)],
     ['updated', utc(endpoint.updated_at)],
@@ -124,13 +131,15 @@ function outcomeOf({
 }
 
 function storyFacts(story: Story, nowMillis: number): Facts {
-  const { oldest_waiting: oldest, dead_letters: dead } = story;
+  const { oldest_waiting: oldest, dead_letters: dead, polled } = story;
   return [
     ...story.periods.map((period) => [periodName(period), periodText(period)] as const),
     [
       'oldest waiting',
       oldest && `since ${moment(oldest.since, nowMillis)}${oldest.is_exact ? '' : ', or longer'}`,
     ],
+    // A service of the release before does not know it.
+    ...(polled ? polledFacts(polled, nowMillis) : []),
     [
       'dead letters',
       dead
@@ -140,6 +149,17 @@ function storyFacts(story: Story, nowMillis: number): Facts {
         )
         .join(', ') || 'none',
     ],
+  ];
+}
+
+/** Who fetched last what waits, and what is not acknowledged. */
+function polledFacts(polled: NonNullable<Story['polled']>, nowMillis: number): Facts {
+  const { polled_at: at, polled_by: by, handed_out: count, handed_out_since: since } = polled;
+  const who = by === null ? '' : ` by ${by}`;
+  const sinceWhen = since === null ? '' : ` since ${moment(since, nowMillis)}`;
+  return [
+    ['last poll', at === null ? 'none yet' : `${moment(at, nowMillis)}${who}`],
+    ['handed out', count === 0 ? 'nothing' : `${formatCount(count)}${sinceWhen}, not acknowledged`],
   ];
 }
 

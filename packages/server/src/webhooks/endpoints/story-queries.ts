@@ -4,7 +4,7 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { summedTimes } from '../answer-queries.ts';
 import type { EndpointStory } from '../contract.ts';
 import { laneOf, placed } from '../lanes.ts';
-import { hourNow, keptHours } from '../queries.ts';
+import { hourNow, isPolled, keptHours } from '../queries.ts';
 import type { EndpointRow } from './queries.ts';
 
 /** The attempts that are remembered, the newest first. Of those whose deliveries are forgotten nothing is left. */
@@ -72,6 +72,21 @@ export async function findOldestWaiting(
     ) as waiting`);
   const [found] = rows;
   return found?.since ? { since: found.since, is_exact: found.is_exact } : null;
+}
+
+/** Who polled an endpoint last, and what was handed out and is not acknowledged; null: it is not polled. */
+export async function findPolledState(db: Queryable, id: string): Promise<EndpointStory['polled']> {
+  const rows = await db.query<NonNullable<EndpointStory['polled']>>(sql`
+    select ${instantText('p.polled_at')} as polled_at, p.polled_by, waiting.count::int as handed_out,
+      ${instantText('waiting.since')} as handed_out_since
+    from webhook_endpoints e left join pull_places p on p.endpoint_id = e.id
+    cross join lateral (
+      select count(*) as count, min(handed_out_at) as since from (
+        select handed_out_at from pulled_deliveries where endpoint_id = e.id order by position limit ${mostLookedAt}
+      ) as handed_out
+    ) as waiting
+    where e.id = ${id} and ${isPolled}`);
+  return rows[0] ?? null;
 }
 
 /** The dead letters of an endpoint, from their counters, the largest group first. */

@@ -9,6 +9,7 @@ import type { EndpointRow } from './queries.ts';
 import {
   countDeadLettersOf,
   findOldestWaiting,
+  findPolledState,
   listLastErrors,
   listRecentAttempts,
   listReplaysTo,
@@ -58,6 +59,7 @@ export async function readStory(
       p99_ms: percentile(times, 0.99),
     })),
     oldest_waiting: await findOldestWaiting(db, id),
+    polled: await findPolledState(db, id),
     dead_letters: await countDeadLettersOf(db, id),
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),

@@ -1,9 +1,15 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import { neverDue } from '../order/queries.ts';
-import { pollUrl } from '../queries.ts';
-import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
+import {
+  columns,
+  type EndpointRow,
+  health,
+  isUnpolled,
+  type Reach,
+  unpolledSince,
+  unsteadyIds,
+} from './queries.ts';
 
 /** Endpoints that may fail or are gone. It is written as the condition of the index that has only these. */
 const isTroubled = sql`deleted_at is null
@@ -134,16 +140,8 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
       from webhook_endpoints
       where deleted_at is null and delivery is not null and ${certificateEnds} <= now() + interval '30 days'
       union all
-      select id, tenant, url, greatest(p.polled_at, waiting.since), null, 'unpolled'
-      from webhook_endpoints left join pull_places p on p.endpoint_id = id
-      cross join lateral (
-        select d.next_attempt_at as since from deliveries d
-        where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
-          and d.next_attempt_at < ${neverDue}
-        order by d.next_attempt_at limit 1
-      ) as waiting
-      where deleted_at is null and enabled and url = ${pollUrl}
-        and greatest(p.polled_at, waiting.since) <= now() - interval '1 hour'
+      select id, tenant, url, ${unpolledSince}, null, 'unpolled' from webhook_endpoints
+      where deleted_at is null and enabled and ${isUnpolled}
     ) as told order by id, state limit ${raw(String(mostFailing))}`);
 }
 

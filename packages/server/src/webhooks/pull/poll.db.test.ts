@@ -47,19 +47,32 @@ const states = async () =>
     ({ status }: { status: string }) => status,
   );
 
+test('the story of an endpoint tells a tenant that an operator polled, and not by which token', async () => {
+  const path = `/webhook/endpoints/${endpoint.id}?include=story`;
+  expect((await service.call('GET', path)).json.story.polled).toEqual({
+    ...{ polled_at: null, polled_by: null, handed_out: 0, handed_out_since: null },
+  });
+  await poll();
+  const { token } = await service.makeToken({ scopes: ['webhooks:read'], tenants: [tenant] });
+  const { json } = await service.call('GET', path, { token });
+  expect(json.story.polled.polled_by).toBe('an operator');
+});
+
 test('an endpoint that nobody polls for an hour, while a delivery waits, is told of', async () => {
   const told = async () =>
     (await listFailing(service.db))
       .filter(({ id }) => id === endpoint.id)
       .map(({ state }) => state);
+  const unpolled = async () =>
+    (await service.all(`/webhook/endpoints?tenant=${tenant}&health=unpolled`)).length;
   await report(1);
   expect(await told()).toEqual([]);
   await service.db.query(
     sql`update deliveries set next_attempt_at = now() - interval '61 minutes' where endpoint_id = ${endpoint.id}`,
   );
-  expect(await told()).toEqual(['unpolled']);
+  expect([await told(), await unpolled()]).toEqual([['unpolled'], 1]);
   await poll();
-  expect(await told()).toEqual([]);
+  expect([await told(), await unpolled()]).toEqual([[], 0]);
   await service.db.query(
     sql`update pull_places set polled_at = now() - interval '61 minutes' where endpoint_id = ${endpoint.id}`,
   );
@@ -81,6 +94,11 @@ describe('a poll', () => {
       expect(headers['webhook-sequence']).toMatch(/^\d+$/);
     }
     expect(await states()).toEqual(Array(5).fill('queued'));
+    const path = `/webhook/endpoints/${endpoint.id}?include=story`;
+    expect((await service.call('GET', path)).json.story.polled).toMatchObject({
+      ...{ polled_at: expect.any(String), polled_by: 'first admin' },
+      ...{ handed_out: 2, handed_out_since: expect.any(String) },
+    });
     const second = await poll({ limit: '2', after: first.json.next_cursor });
     expect(numbersOf(second)).toEqual([2, 3]);
     expect((await states()).filter((status) => status === 'delivered')).toHaveLength(2);
@@ -256,7 +274,7 @@ describe('an endpoint that is polled', () => {
       const left = (db: Queryable) =>
         db.query(sql`select delivery_id from pulled_deliveries where endpoint_id = ${endpoint.id}`);
       const deleting = await service.db.transaction(async (polling) => {
-        await lockPlace(polling, endpoint.id);
+        await lockPlace(polling, endpoint.id, 'poller');
         await handOut(polling, endpoint.id, 10);
         expect(await left(polling)).toHaveLength(2);
         // In an object of its own, so that the transaction does not wait for it.

@@ -39,7 +39,8 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
     const scope = { list: 'poll', filters: { endpoint: id } };
     const position =
       after === undefined ? '0' : (decodeCursor(options.cursorKey(), scope, after).key[0] ?? '0');
-    const take = () => takeNext(db, configs, options.clock, { id, reach, after: position, limit });
+    const take = () =>
+      takeNext(db, configs, options.clock, { id, reach, by: actor.name, after: position, limit });
     const own = budget.of(callerOf(actor));
     if (wait > 0 && !own.take(1)) throw pollsBusy();
     try {
@@ -83,7 +84,7 @@ async function findPolled(db: Queryable, id: string, reach: Reached) {
 }
 
 type Reached = Parameters<typeof queries.findPolled>[2];
-type Taking = { id: string; reach: Reached; after: string; limit: number };
+type Taking = { id: string; reach: Reached; by: string; after: string; limit: number };
 
 /**
  * Acknowledges what was handed out up to a place, and hands out what follows, in one transaction: if its answer is lost,
@@ -93,10 +94,10 @@ async function takeNext(
   db: Database,
   configs: EndpointConfigs,
   clock: Options['clock'],
-  { id, reach, after, limit }: Taking,
+  { id, reach, by, after, limit }: Taking,
 ): Promise<{ data: Polled['data']; last: string | undefined }> {
   const { endpoint, rows } = await db.transaction(async (connection) => {
-    await queries.lockPlace(connection, id);
+    await queries.lockPlace(connection, id, by);
     const endpoint = await findPolled(connection, id, reach);
     const done = await queries.acknowledge(connection, id, after);
     const delivered = done.flatMap((row) => countedOut(id, row));

@@ -30,11 +30,11 @@ export async function findPolled(
   return rows[0];
 }
 
-/** Locks the place of an endpoint's receiver until the end of the transaction, and notes that it has polled. */
-export async function lockPlace(db: Queryable, endpointId: string): Promise<void> {
+/** Locks the place of an endpoint's receiver until the end of the transaction, and notes that it has polled, and by whom. */
+export async function lockPlace(db: Queryable, endpointId: string, by: string): Promise<void> {
   await db.query(sql`
-    insert into pull_places (endpoint_id, position) values (${endpointId}, 0)
-    on conflict (endpoint_id) do update set polled_at = now()`);
+    insert into pull_places (endpoint_id, position, polled_by) values (${endpointId}, 0, ${by})
+    on conflict (endpoint_id) do update set polled_at = now(), polled_by = excluded.polled_by`);
 }
 
 /**
