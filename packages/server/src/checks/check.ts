@@ -139,7 +139,8 @@ export type EndpointTrouble =
   | 'held'
   | 'full'
   | 'certificate'
-  | 'unpolled';
+  | 'unpolled'
+  | 'blocked';
 
 /** An endpoint that needs somebody. `since` and `until` are RFC 3339; after `until` it is disabled. */
 export type TroubledEndpoint = {
@@ -149,6 +150,8 @@ export type TroubledEndpoint = {
   readonly state: EndpointTrouble;
   readonly since?: string | null;
   readonly until?: string | null;
+  /** The first of the keys that are blocked. */
+  readonly key?: string | null;
 };
 
 /** Deliveries without attempts left, and endpoints that need somebody: how many in each state, and some of them by name. */

@@ -59,12 +59,15 @@ export type CheckSeverity = (typeof checkSeverities)[number];
 
 /**
  * What people can be told of: troubles, which begin and end, and what has ended, once. That an endpoint will be disabled,
- * or dead letters purged, is not wrong in itself, but must be told before; that nobody polls may be meant for some hours.
+ * or dead letters purged, is not wrong in itself, but must be told before; that nobody polls, or a
+ * key is blocked, may be meant for some hours.
  */
 export const noticeTexts = {
   ...troubleTexts,
   endpoints_certificate: 'a certificate of an endpoint ends within 30 days',
   endpoints_unpolled: 'nobody fetches what waits for an endpoint that is polled',
+  endpoints_blocked:
+    'webhooks wait for an hour behind one that was given up, at an ordered endpoint',
   endpoints_disabling: 'an endpoint will be disabled for its failures',
   dead_letters_expiring: 'abandoned webhooks will be purged for their age',
   export_done: 'an export is done',

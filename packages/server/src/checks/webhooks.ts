@@ -29,7 +29,7 @@ function ofEndpoints(
     ...own,
     name: `endpoints_${state}`,
     // What is only to come, or may be meant, is told by notices alone.
-    row: ['disabling', 'certificate', 'unpolled'].includes(state) ? null : 'troubles',
+    row: ['disabling', 'certificate', 'unpolled', 'blocked'].includes(state) ? null : 'troubles',
     severity: 'warning',
     async look({ webhooks }) {
       const { endpoints, named } = await webhooks();
@@ -142,6 +142,17 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     remedy:
       'They wait for it. Ask its owner whether its receiver runs, and has a token that holds.',
     command: (id) => `svcctl endpoints show ${id}`,
+  }),
+  ofEndpoints('blocked', {
+    // It has been given up for an hour when people are told.
+    holdSeconds: 0,
+    text: ({ tenant, host, key }) =>
+      `webhooks of ${tenant} to ${host} wait behind one of ${JSON.stringify(key?.slice(0, 80))} that was given up`,
+    many: (count) => `${numberOf(count, 'endpoint')} with a key that is blocked`,
+    well: 'no key of an ordered endpoint is blocked',
+    remedy:
+      'svcctl endpoints show lists the blocked keys. Retry what was given up (svcctl dlq retry), or skip it: the next goes, and it stays a dead letter.',
+    command: (id) => `svcctl endpoints skip ${id} --key KEY`,
   }),
   {
     name: 'deliveries_abandoned',

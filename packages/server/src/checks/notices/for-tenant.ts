@@ -12,6 +12,8 @@ const advices = {
   endpoints_full:
     'They are kept for some days. Let the endpoint take what waits, or discard it; then replay what it has missed.',
   endpoints_unpolled: 'What comes for it waits until something polls it.',
+  endpoints_blocked:
+    'The endpoint lists its blocked keys. Retry what was given up, or skip it, which lets the next go.',
   endpoints_certificate:
     'From then on nothing is delivered. Give the endpoint the next one, with its key.',
 } as const satisfies Record<Extract<NoticeKind, `endpoints_${string}`>, string>;

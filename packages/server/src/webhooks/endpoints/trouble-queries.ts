@@ -1,6 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import { isBehind, isStuck } from '../order/queries.ts';
 import {
   columns,
   type EndpointRow,
@@ -90,9 +91,12 @@ export type FailingEndpoint = {
     | 'held'
     | 'full'
     | 'certificate'
-    | 'unpolled';
+    | 'unpolled'
+    | 'blocked';
   since: string;
   until: string | null;
+  /** The first of the keys that are blocked; null for all other states. */
+  key: string | null;
 };
 
 /** So many are told of; whoever has more has one reason for all of them. */
@@ -107,19 +111,41 @@ const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is 
 /** When the first of its own certificates ends; null where it has none. */
 const certificateEnds = sql`least((delivery #>> '{tls,certificate,expires_at}')::timestamptz,
   (delivery #>> '{tls,ca,expires_at}')::timestamptz)`;
+/** So many keys of an endpoint are looked at that are blocked by an abandoned delivery. */
+const mostKeys = raw('100');
+/** The ordered endpoints where deliveries wait behind one that was abandoned an hour ago, each with the first such key. */
+const blockedForLong = sql`
+  select e.id, e.tenant, e.url, head.order_key as key, head.finished_at as since
+  from webhook_endpoints e cross join lateral (
+    select stuck.order_key, stuck.finished_at from (
+      select h.endpoint_id, h.order_key, h.finished_at from deliveries h
+      where h.endpoint_id = e.id and ${isStuck('h')} and h.status = 'abandoned'
+      order by h.order_key limit ${mostKeys}
+    ) as stuck
+    where stuck.finished_at <= now() - interval '1 hour' and exists (
+      select from deliveries d
+      where d.endpoint_id = stuck.endpoint_id and d.order_key = stuck.order_key and ${isBehind('d')})
+    limit 1
+  ) as head
+  where e.deleted_at is null and e.enabled and e.ordered is not null and e.when_stuck = 'block'`;
 const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
 
 /**
  * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
  * within a day; those that are disabled because they are gone, or failed for long; those that an operator has disabled
- * while deliveries wait; those from which incidents were held back; those of which a certificate ends within 30 days; and
- * those that nobody has polled for an hour, while a delivery was waiting.
+ * while deliveries wait; those from which incidents were held back; those of which a certificate ends within 30 days;
+ * those that nobody has polled for an hour, while a delivery was waiting; and ordered ones where deliveries wait behind one
+ * that was abandoned an hour ago.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
-    select id, tenant, url, state, ${instantText('since')} as since, ${instantText('until')} as until
+    with blocked as materialized (${blockedForLong})
+    select id, tenant, url, state, ${instantText('since')} as since, ${instantText('until')} as until,
+      case state when 'blocked' then (select key from blocked where blocked.id = told.id) end as key
     from (
-      select id, tenant, url, failing_since as since, null::timestamptz as until, 'failing' as state
+      select id, tenant, url, since, null::timestamptz as until, 'blocked' as state from blocked
+      union all
+      select id, tenant, url, failing_since, null, 'failing'
       from webhook_endpoints
       where ${isTroubled} and ${isFailingSince} and failing_since <= now() - interval '1 hour'
       union all

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { describe, expect, test } from 'vitest';
 import { answer, type ReceivedRequest } from '../../../test/receiver.ts';
 import { isStatus, useCleanWorld } from '../drainer/testing/world.ts';
+import { listFailing } from '../endpoints/trouble-queries.ts';
 
 const { world, receiver } = useCleanWorld();
 
@@ -81,11 +82,19 @@ describe('an ordered endpoint', () => {
       ]);
     const [key] = await blocked(endpoint);
     expect(key.waiting).toEqual({ count: 2, is_exact: true });
+    // Whoever has not looked for an hour is told.
+    expect(await listFailing(world.db)).toEqual([]);
+    await world.db.query(sql`
+      update deliveries set finished_at = now() - interval '61 minutes' where id = ${ids[0]}`);
+    expect(await listFailing(world.db)).toMatchObject([
+      { id: endpoint, state: 'blocked', key: 'a', since: expect.any(String) },
+    ]);
     receiver.behave(() => answer(204));
     await world.call('POST', `/webhook/dlq/${ids[0]}/retry`);
     await world.untilAll(ids, 'delivered');
     expect(numbersOf('a')).toEqual([0, 0, 1, 2]);
     expect(await blocked(endpoint)).toEqual([]);
+    expect(await listFailing(world.db)).toEqual([]);
   });
 
   test('goes on behind what is skipped, which comes in its old place when it is retried', async () => {
