@@ -47,6 +47,10 @@ test('an endpoint gets no more than its tenant may have waiting, its others do, 
     const { json } = await service.call('GET', `/incidents/${answer.id}`);
     expect(json).toMatchObject({ held_back: [full], filtered_out: [] });
   }
+  const list = `/incidents?tenant=${tenant}&include=delivery_counts`;
+  const missing = async () =>
+    (await service.all(list)).flatMap(({ held_back: ids }: { held_back: string[] }) => ids);
+  expect(await missing()).toEqual([full, full]);
   expect(await report(6, { idempotency_key: 'k' })).toEqual(answers[0]);
   expect((await show(full)).backlog.count).toBe(6);
   await receiver.waitFor(2);
@@ -61,6 +65,7 @@ test('an endpoint gets no more than its tenant may have waiting, its others do, 
   const numbers = came.map(({ body }) => JSON.parse(body).data.n as number);
   expect(numbers.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   await heldBack(full, null);
+  expect(await missing()).toEqual([]);
 });
 
 test('a replay that fills the endpoint again leaves no mark, but for what was held back meanwhile', async () => {

@@ -161,6 +161,12 @@ export const deliveryCountsSchema = Type.Object({
 export const listedIncidentSchema = Type.Object({
   ...incidentSchema.properties,
   delivery_counts: Type.Optional(deliveryCountsSchema),
+  held_back: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'with delivery_counts: ids of endpoints from which it was held back, and that have no delivery of it since',
+    }),
+  ),
 });
 
 /** An incident with what is sent of it, and its deliveries. */

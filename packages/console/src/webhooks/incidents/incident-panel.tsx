@@ -56,7 +56,11 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
             <Deliveries incident={data} deliveries={deliveries} retries={retries} />
           )}
           <NotSent title="FILTERED OUT" ids={data.filtered_out} />
-          <NotSent title="HELD BACK: TOO MUCH WAITED" ids={data.held_back} />
+          <NotSent
+            title="HELD BACK: TOO MUCH WAITED"
+            ids={missing(data)}
+            incident={data.erased_at === null ? id : undefined}
+          />
           <h3 className="caps below-8">PAYLOAD</h3>
           <ErasedAt at={data.erased_at} />
           <JsonText source={data.body} />
@@ -243,12 +247,23 @@ function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
   );
 }
 
+/** The endpoints from which it was held back, and that have no delivery of it since. */
+function missing({ held_back: held, deliveries }: IncidentDetail): readonly string[] {
+  return held.filter((id) => deliveries.every(({ endpoint_id: other }) => other !== id));
+}
+
 /**
  * The endpoints that did not get the incident when it was reported, for their filters or for what waited, some of which may
- * be deleted by now.
+ * be deleted by now. With an incident, a button sends it to them.
  */
-function NotSent({ title, ids }: { title: string; ids: readonly string[] }): ReactNode {
+function NotSent(props: {
+  title: string;
+  ids: readonly string[];
+  incident?: string | undefined;
+}): ReactNode {
+  const { title, ids, incident } = props;
   const { hasScope } = useSession();
+  const again = useSendAgain();
   const [isWhole, setIsWhole] = useState(false);
   if (ids.length === 0) return null;
   const shown = isWhole ? ids : ids.slice(0, shownFiltered);
@@ -263,6 +278,15 @@ function NotSent({ title, ids }: { title: string; ids: readonly string[] }): Rea
               <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{id}</a>
             ) : (
               <span>{id}</span>
+            )}
+            {incident !== undefined && hasScope('webhooks:manage') && (
+              <Button
+                size="compact-xs"
+                disabled={again.isPending}
+                onClick={() => again.mutate({ endpoint_id: id, incident_id: incident })}
+              >
+                SEND<span className="visually-hidden"> it to {id}</span>
+              </Button>
             )}
           </li>
         ))}

@@ -54,7 +54,9 @@ const [momentHelp, typingMillis] = ['24h, a day or a time (UTC)', 400];
 function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }): ReactNode {
   const path = `${endpointPath(endpoint.id)}/replay`;
   const { hasScope } = useSession();
-  const [choice, setChoice] = useState(firstChoice);
+  // What was held back is what is most likely missing.
+  const { held_back: held } = endpoint;
+  const [choice, setChoice] = useState({ ...firstChoice, since: held?.since ?? firstChoice.since });
   const change = (part: Partial<Choice>) => setChoice({ ...choice, ...part });
   const { request, faults } = useRequest(choice);
   const preview = useRead<ReplayPreview>(

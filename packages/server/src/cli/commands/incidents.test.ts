@@ -18,12 +18,12 @@ test('incidents ls passes its filters on, and says what became of the deliveries
   const at = '2026-03-05T14:07:09.000000Z';
   const times = { occurred_at: at, created_at: at };
   const incident = { id: 'inc_1', tenant: 'TX', store: null, type: 'a.b', ...times };
-  const data = [{ ...incident, delivery_counts: counts }];
+  const data = [{ ...incident, delivery_counts: counts, held_back: ['ep_1'] }];
   api.on('GET /incidents', json({ data, next_cursor: null }));
   const ls = (...argv: string[]) => cli(['incidents', 'ls', ...argv]);
   const days = ['--from', '2026-03-01', '--to', '2026-03-05'];
   const { stdout } = await ls('--failed', '--type', 'a.', '--store', 'S', ...days);
-  expect(stdout).toContain('1 abandoned, 2 delivered');
+  expect(stdout).toContain('1 abandoned, 2 delivered, 1 held back');
   expect(api.requests.at(-1)?.query).toEqual({
     ...{ deliveries: 'failed', type: 'a.', store: 'S', from: '2026-03-01', to: '2026-03-05' },
     ...{ include: 'delivery_counts', limit: '100' },

@@ -41,7 +41,7 @@ const ls = list('GET /incidents', {
     text('TYPE', 'type'),
     text('TENANT', 'tenant'),
     text('STORE', 'store'),
-    word('DELIVERIES', (row) => countsText(row.delivery_counts)),
+    word('DELIVERIES', countsText),
   ],
   below({ printed, hasMore }, filters) {
     if (printed > 0) {
@@ -53,12 +53,13 @@ const ls = list('GET /incidents', {
   },
 });
 
-/** The deliveries of an incident by their status: `1 abandoned, 2 delivered`. */
-function countsText(counts: Incident['delivery_counts']): string | null {
+/** The deliveries of an incident by their status: `1 abandoned, 2 delivered`, and how many endpoints still miss it. */
+function countsText({ delivery_counts: counts, held_back: held = [] }: Incident): string | null {
   if (counts === undefined) return null;
   const texts = deliveryStatuses
     .filter((status) => counts[status] > 0)
     .map((status) => `${counts[status]} ${status}`);
+  if (held.length > 0) texts.push(`${held.length} held back`);
   return texts.length === 0 ? 'none' : texts.join(', ');
 }
 
@@ -96,6 +97,11 @@ const show = call('GET /incidents/:id', {
       ? []
       : section(context, 'HELD BACK, because too much waited, from', held)),
   ],
+  next({ id, held_back: held, deliveries }) {
+    const first = held.find((of) => deliveries.every(({ endpoint_id: other }) => other !== of));
+    if (first === undefined) return null;
+    return `send what was held back: svcctl endpoints replay ${first} --incident ${id}`;
+  },
 });
 
 const erase = call('POST /incidents/:id/erase', {

@@ -122,20 +122,25 @@ export async function listIncidents(
 
 type DeliveryCounts = Static<typeof deliveryCountsSchema>;
 
-/** The incidents, each with the number of its deliveries in each status. */
+/** The incidents, each with the number of its deliveries in each status, and the endpoints that still miss it. */
 async function withCounts(
   db: Queryable,
   rows: readonly IncidentRow[],
-): Promise<(IncidentRow & { delivery_counts: DeliveryCounts })[]> {
+): Promise<(IncidentRow & { delivery_counts: DeliveryCounts; held_back: string[] })[]> {
   const none = Object.fromEntries(deliveryStatuses.map((status) => [status, 0])) as DeliveryCounts;
   const counts = new Map(rows.map(({ id }) => [id, { ...none }]));
-  const found = await queries.countDeliveries(
-    db,
-    rows.map(({ id }) => id),
+  const ids = rows.map(({ id }) => id);
+  const found = await queries.countDeliveries(db, ids);
+  const held = new Map(
+    (await queries.listMissing(db, ids)).map(({ id, missing }) => [id, missing]),
   );
   for (const { incident_id: id, status, count } of found) {
     const own = counts.get(id);
     if (own !== undefined) own[status] = count;
   }
-  return rows.map((row) => ({ ...row, delivery_counts: counts.get(row.id) ?? none }));
+  return rows.map((row) => ({
+    ...row,
+    delivery_counts: counts.get(row.id) ?? none,
+    held_back: held.get(row.id) ?? [],
+  }));
 }
