@@ -36,6 +36,13 @@ test('what the service has signed is verified and parsed, and its bytes are kept
   }
 });
 
+test('what is sent again names the webhook-id that it had first', async () => {
+  const again = { ...sign({ id: 'msg_2' }), 'Webhook-Replay': 'msg_1' };
+  const webhook = await verify(body, again, secret, { now });
+  expect(webhook).toMatchObject({ id: 'msg_2', replayOf: 'msg_1' });
+  expect(await verify(body, sign(), secret, { now })).not.toHaveProperty('replayOf');
+});
+
 test('headers are found in each form that runtimes have them in', async () => {
   const headers = sign();
   const upper = Object.fromEntries(

@@ -4,6 +4,11 @@ import { WebhookError } from './error.ts';
 export type Webhook<Data = unknown> = {
   /** The `webhook-id`: the same on every attempt, and of no other delivery. */
   readonly id: string;
+  /**
+   * Where operators send again what was delivered before: the `webhook-id` that it had first. It is not signed: pass over
+   * what you know by it, and trust nothing to it. Undefined: it is no replay, or comes for the first time.
+   */
+  readonly replayOf?: string;
   readonly type: string;
   /** When what it tells of occurred, as RFC 3339; the same on every attempt. */
   readonly timestamp: string;
@@ -68,7 +73,8 @@ export async function verify<Data = unknown>(
   if (ageSeconds < -toleranceSeconds) {
     throw new WebhookError('timestamp_too_new', 'It comes from the future, by the clock here');
   }
-  return { id, ...parse<Data>(bytes), body: bytes };
+  const replayOf = headerOf(headers, 'webhook-replay');
+  return { id, ...(replayOf !== '' && { replayOf }), ...parse<Data>(bytes), body: bytes };
 }
 
 /** The keys of secrets. Throws a WebhookError `option_invalid` where one is none, or where there are none at all. */
