@@ -36,6 +36,8 @@ export type DataTableProps<Row> = {
   onOpen?: ((key: string) => void) | undefined;
   /** Called with the key of a row, for the key r and for a click on what has `data-retry`. */
   onRetry?: ((key: string) => void) | undefined;
+  /** PURGE of a row: a click on what is marked `data-purge`. */
+  onPurge?: ((key: string) => void) | undefined;
   /** The selected rows; undefined where rows cannot be selected. */
   selection?: Selection | undefined;
 };
@@ -76,6 +78,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     if (key === undefined) return;
     setActive(key);
     if (target.closest('[data-retry]') !== null) props.onRetry?.(key);
+    else if (target.closest('[data-purge]') !== null) props.onPurge?.(key);
     else if (target.closest('[data-select]') !== null) selection?.toggle(key, event.shiftKey);
     else if (target.closest('button, a, input') === null && !hasSelectedText()) props.onOpen?.(key);
   };

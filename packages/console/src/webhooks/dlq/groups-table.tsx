@@ -27,6 +27,7 @@ type GroupsTableProps = {
   failure: FailureClass | undefined;
   onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
   onRetry: (group: DeadLetterGroup) => void;
+  onPurge: (group: DeadLetterGroup) => void;
 };
 
 /** The dead-letter queue by endpoint and failure class: what is broken, and how many deliveries wait for it. */
@@ -40,6 +41,12 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
       .filter(({ failure_class: of }) => props.failure === undefined || props.failure === of);
   }, [abandoned.data, pending.data, props.status, props.failure]);
   const find = (key: string) => shown.find((group) => keyOf(group) === key);
+  const ask = (key: string, of: (group: DeadLetterGroup) => void) => {
+    const group = find(key);
+    if (group === undefined) return;
+    const { status, endpoint_id, failure_class } = group;
+    of({ status, endpoint_id, failure_class });
+  };
   return (
     <List
       queries={[abandoned, pending]}
@@ -62,12 +69,8 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
         const { status, endpoint_id: endpoint, failure_class: failure } = group;
         props.onOpen({ status, endpoint, failure });
       }}
-      onRetry={(key) => {
-        const group = find(key);
-        if (group === undefined) return;
-        const { status, endpoint_id, failure_class } = group;
-        props.onRetry({ status, endpoint_id, failure_class });
-      }}
+      onRetry={(key) => ask(key, props.onRetry)}
+      onPurge={(key) => ask(key, props.onPurge)}
     />
   );
 }
@@ -105,9 +108,14 @@ const columns: readonly Column<Group>[] = [
   column.moment('first_seen', 'FIRST SEEN', 92, { rank: 2 }),
   column.moment('last_seen', 'LAST SEEN', 92, { card: 'note' }),
   column.sentence('error', 'NEWEST ERROR', 172, { grow: 0.6, rank: 1, card: 'note' }),
-  column.action(136, (_, tabIndex) => (
-    <Button size="compact-xs" data-retry tabIndex={tabIndex}>
-      Retry group …
-    </Button>
+  column.action(212, (_, tabIndex) => (
+    <span className="row gap-8">
+      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+        Retry group …
+      </Button>
+      <Button size="compact-xs" className="danger" data-purge tabIndex={tabIndex}>
+        Purge …
+      </Button>
+    </span>
   )),
 ];

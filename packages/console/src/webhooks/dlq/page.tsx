@@ -80,6 +80,7 @@ export function DlqPage(): ReactNode {
           failure={search.failure}
           onOpen={(change) => update({ ...change, view: undefined })}
           onRetry={(group) => panel.open('retry', groupText(group))}
+          onPurge={(group) => panel.open('purge', groupText(group))}
         />
       ) : (
         <List
@@ -180,7 +181,7 @@ function findRow(lists: Lists, id: string): Delivery | undefined {
   return rows.find((row) => row.id === id);
 }
 
-/** A group as the id of its retry. */
+/** A group as the id of its retry or its purge. */
 function groupText({ status, endpoint_id, failure_class }: DeadLetterGroup): string {
   return [status, endpoint_id, failure_class].join('/');
 }
