@@ -321,3 +321,27 @@ test.each([
   expect(rows.sort(byUid)).toMatchObject(made);
   expect((await ok(words)).stderr).toContain('Nothing differs.');
 });
+
+test('a target of notices that is to tell a tenant gives way to another, once that is there', async () => {
+  const told = (more: string) =>
+    put('told.yaml', `notices:\n  - to: http://127.0.0.1:9/told\n${more}`);
+  const targets = async () =>
+    (await jsonOf('notify ls --json id,url,tenant')).filter(({ url }: { url: string }) =>
+      url.endsWith('/told'),
+    );
+  await told('');
+  await ok('apply told.yaml');
+  const before = await targets();
+  expect(before).toMatchObject([{ tenant: null }]);
+  await told('    tenant: TX\n    kinds: [backup_overdue]\n');
+  expect((await cli('apply told.yaml')).stderr).toContain('--yes');
+  expect((await cli('apply told.yaml --yes')).stderr).toContain('400 request_invalid');
+  expect(await targets()).toEqual(before);
+  await told('    tenant: TX\n');
+  const done = await ok('apply told.yaml --yes');
+  expect(done.stdout).toMatch(/^target of notices \S+\twhsec_/);
+  const [after, ...others] = await targets();
+  expect([after.tenant, others]).toEqual(['TX', []]);
+  expect(after.id).not.toBe(before[0].id);
+  expect((await ok('apply told.yaml')).stderr).toBe('Nothing differs.\n');
+});

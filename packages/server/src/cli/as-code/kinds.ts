@@ -151,20 +151,32 @@ const notices: Kind = {
       id: row.id,
       row: { ...row, to: url ?? to },
     })),
-  async create({ client, tell }, { to, enabled, tenant, ...row }) {
-    const address = String(to);
-    const where = address.includes('://')
-      ? { kind: 'webhook', url: address }
-      : { kind: 'email', to: address };
-    const made = await client.json('POST /notify/targets', {
-      body: { ...where, tenant: tenant ?? undefined, ...row } as never,
-    });
-    await tell(made.secret);
-    if (enabled === false) await changeTarget(client, made.id, { enabled });
+  create: createTarget,
+  async change(on, held, change, row) {
+    if (!('tenant' in change)) return changeTarget(on.client, held.id, change);
+    // Whom it tells of whom cannot be changed: another target takes its place, with a secret of its own.
+    await createTarget(on, row);
+    await removeTarget(on.client, held);
   },
-  change: ({ client }, { id }, change) => changeTarget(client, id, change),
-  remove: (client, { id }) => client.text('DELETE /notify/targets/:id', { params: { id } }),
+  remove: removeTarget,
+  takesAway: (before, after) => before.tenant !== after.tenant,
 };
+
+async function createTarget({ client, tell }: Target, { to, enabled, tenant, ...row }: Row) {
+  const address = String(to);
+  const where = address.includes('://')
+    ? { kind: 'webhook', url: address }
+    : { kind: 'email', to: address };
+  const made = await client.json('POST /notify/targets', {
+    body: { ...where, tenant: tenant ?? undefined, ...row } as never,
+  });
+  await tell(made.secret);
+  if (enabled === false) await changeTarget(client, made.id, { enabled });
+}
+
+function removeTarget(client: Client, { id }: Held) {
+  return client.text('DELETE /notify/targets/:id', { params: { id } });
+}
 
 function changeTarget(client: Client, id: string, body: Row) {
   return client.json('PATCH /notify/targets/:id', { params: { id }, body });
