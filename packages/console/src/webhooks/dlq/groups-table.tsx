@@ -109,13 +109,13 @@ const columns: readonly Column<Group>[] = [
   column.moment('last_seen', 'LAST SEEN', 92, { card: 'note' }),
   column.sentence('error', 'NEWEST ERROR', 172, { grow: 0.6, rank: 1, card: 'note' }),
   column.action(212, (_, tabIndex) => (
-    <span className="row gap-8">
+    <>
       <Button size="compact-xs" data-retry tabIndex={tabIndex}>
         Retry group …
       </Button>
       <Button size="compact-xs" className="danger" data-purge tabIndex={tabIndex}>
         Purge …
       </Button>
-    </span>
+    </>
   )),
 ];

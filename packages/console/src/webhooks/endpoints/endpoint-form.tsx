@@ -158,7 +158,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
         only === undefined &&
         field('tenant', { label: 'Tenant', maxLength: 128 })}
       {endpoint === undefined && (
-        <NativeSelect label="Deliveries" data={typeLabels} {...form.text('type')} />
+        <NativeSelect label="How it gets events" data={typeLabels} {...form.text('type')} />
       )}
       {Object.entries(fields).map(([name, props]) => (
         <Fragment key={name}>

@@ -20,16 +20,16 @@ export function Polled({ id, polled }: PolledProps): ReactNode {
             at === null ? (
               'none yet'
             ) : (
-              <>
+              <span>
                 <Moment at={at} />
                 {by !== null && ` by ${by}`}
-              </>
+              </span>
             ),
           'handed out':
             count === 0 ? (
               'nothing that is not acknowledged'
             ) : (
-              <>
+              <span>
                 {formatCount(count)}, not acknowledged
                 {since !== null && (
                   <>
@@ -37,12 +37,12 @@ export function Polled({ id, polled }: PolledProps): ReactNode {
                     since <Moment at={since} />
                   </>
                 )}
-              </>
+              </span>
             ),
         }}
       />
       <CliBlock title="Its receiver polls" line={pollLine(id)} />
-      <p className="muted below-16">
+      <p className="muted above-12 below-16">
         With after=next_cursor of the answer before, the next call acknowledges what came in it. Its
         token has the scope admin, and is best limited to this tenant.
       </p>
