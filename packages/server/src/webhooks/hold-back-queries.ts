@@ -127,3 +127,17 @@ export async function listHeldBack(db: Queryable, id: string): Promise<string[]>
   );
   return rows[0]?.held_back ?? [];
 }
+
+/** The endpoints from which these incidents were held back, and that have no delivery of them since. */
+export async function listMissing(
+  db: Queryable,
+  incidentIds: readonly string[],
+): Promise<{ id: string; missing: string[] }[]> {
+  return db.query(sql`
+    select i.id, array_agg(e.id order by e.id) as missing
+    from incidents i cross join lateral unnest(i.held_back) as held (id)
+    join webhook_endpoints e on e.id = held.id and e.deleted_at is null
+    where i.id = any(${incidentIds}::text[]) and not exists (
+      select from deliveries d where d.incident_id = i.id and d.endpoint_id = e.id)
+    group by i.id`);
+}

@@ -187,6 +187,17 @@ export const pollUrl = 'pull:';
 /** Whether the receiver of the endpoint `e` fetches its deliveries. */
 export const isPolled = raw(`(e.url = '${pollUrl}')`);
 
+/**
+ * Since when nobody has polled an endpoint for which a delivery waits: since the last poll, or since the delivery may be
+ * fetched, whichever is later. Null where nothing waits.
+ */
+export const unpolledSince = sql`(
+  select greatest((select polled_at from pull_places p where p.endpoint_id = webhook_endpoints.id), d.next_attempt_at)
+  from deliveries d where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
+    and d.next_attempt_at is not null order by d.next_attempt_at limit 1)`;
+/** Whether that is long enough for somebody to be told. */
+export const isUnpolled = sql`url = ${raw(`'${pollUrl}'`)} and ${unpolledSince} <= now() - interval '1 hour'`;
+
 /** Whether incidents are held back from the endpoint `e` now. */
 export const isHeldBack = raw('e.held_back_from is not null and e.held_back_until is null');
 

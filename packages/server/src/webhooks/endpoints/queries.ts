@@ -7,8 +7,7 @@ import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
-import { neverDue } from '../order/queries.ts';
-import { breakerClosed, heldBack, hourNow, pollUrl, wantedTypes } from '../queries.ts';
+import { breakerClosed, heldBack, hourNow, isUnpolled, pollUrl, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 
@@ -85,17 +84,6 @@ const isUnsteady = sql`20 * sum(h.failed + h.abandoned) > nullif(sum(h.delivered
 /** The endpoints of which more than one in twenty attempts of this hour and the one before failed. */
 export const unsteadyIds = sql`array(
   select h.endpoint_id from endpoint_hours h where ${recentHours} group by h.endpoint_id having ${isUnsteady})`;
-
-/**
- * Since when nobody has polled an endpoint for which a delivery waits: since the last poll, or since the delivery may be
- * fetched, whichever is later. Null where nothing waits.
- */
-export const unpolledSince = sql`(
-  select greatest((select polled_at from pull_places p where p.endpoint_id = webhook_endpoints.id), d.next_attempt_at)
-  from deliveries d where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
-    and d.next_attempt_at < ${neverDue} order by d.next_attempt_at limit 1)`;
-/** Whether that is long enough for somebody to be told. */
-export const isUnpolled = sql`url = ${raw(`'${pollUrl}'`)} and ${unpolledSince} <= now() - interval '1 hour'`;
 
 /**
  * How an endpoint fares. One whose last attempt failed is degraded also when there was none for hours: it may wait for a

@@ -2,15 +2,8 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { isBehind, isStuck } from '../order/queries.ts';
-import {
-  columns,
-  type EndpointRow,
-  health,
-  isUnpolled,
-  type Reach,
-  unpolledSince,
-  unsteadyIds,
-} from './queries.ts';
+import { isUnpolled, unpolledSince } from '../queries.ts';
+import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
 
 /** Endpoints that may fail or are gone. It is written as the condition of the index that has only these. */
 const isTroubled = sql`deleted_at is null

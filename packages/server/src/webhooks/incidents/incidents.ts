@@ -13,6 +13,7 @@ import {
 } from '../contract.ts';
 import { Catalogue } from '../event-types/catalogue.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
+import { listMissing } from '../hold-back-queries.ts';
 import type { WebhookOptions } from '../options.ts';
 import { scanPage } from '../scan.ts';
 import { deliveryStatuses } from '../values.ts';
@@ -131,9 +132,7 @@ async function withCounts(
   const counts = new Map(rows.map(({ id }) => [id, { ...none }]));
   const ids = rows.map(({ id }) => id);
   const found = await queries.countDeliveries(db, ids);
-  const held = new Map(
-    (await queries.listMissing(db, ids)).map(({ id, missing }) => [id, missing]),
-  );
+  const held = new Map((await listMissing(db, ids)).map(({ id, missing }) => [id, missing]));
   for (const { incident_id: id, status, count } of found) {
     const own = counts.get(id);
     if (own !== undefined) own[status] = count;
