@@ -11,6 +11,19 @@ test('flights are numbered in the order of the file, from one slice to the next'
   expect(ids).toEqual(wanted);
 });
 
+test('the flights of a demo are spread over the half-year, however few it shows', async () => {
+  const months = new Set();
+  let count = 0;
+  for await (const { text } of flightLines(700, undefined, true)) {
+    for (const line of text.toString().trimEnd().split('\n')) {
+      months.add(JSON.parse(line).occurred_at.slice(0, 7));
+      count += 1;
+    }
+  }
+  expect(count).toBe(700);
+  expect([...months]).toEqual(['2001-01', '2001-02', '2001-03', '2001-04', '2001-05', '2001-06']);
+});
+
 test('the first of three million flights come while the others are unread', () => {
   const script = `
     const { flightLines } = await import(${JSON.stringify(new URL('../packages/server/demo/flights.mjs', import.meta.url).href)});

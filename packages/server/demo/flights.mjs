@@ -31,7 +31,7 @@ const madeUp = {
 };
 const nothing = { record: '', enrichment: '' };
 
-const recordSql = ({ from, to, ofTenants, more }) => `
+const recordSql = ({ from, to, step, ofTenants, more }) => `
   select to_json({
     tenant: origin.state,
     store: flight.origin,
@@ -54,7 +54,8 @@ const recordSql = ({ from, to, ofTenants, more }) => `
   ) flight
   join airports origin on origin.iata = flight.origin
   join airports destination on destination.iata = flight.destination
-  where flight.file_row_number >= ${from} and flight.file_row_number < ${to} ${ofTenants}
+  where flight.file_row_number >= ${from} and flight.file_row_number < ${to}
+    and flight.file_row_number % ${step} = 0 ${ofTenants}
   order by flight.file_row_number`;
 
 const airportsSql = `
@@ -66,10 +67,13 @@ const airportsSql = `
 /**
  * Yields real events as records for ingest, in NDJSON pieces of some hundred kilobytes, in order of time. Tenant is the
  * state of the origin, store is the origin airport, and the event is a departure. With `tenants` it yields only those of
- * the first `limit` flights that are theirs. With `isScored` they carry made-up scores, labels and models, too.
+ * the first `limit` flights that are theirs. With `isForShow` they carry made-up scores, labels and models, too, and the
+ * `limit` flights are spread over the whole half-year: of its first hours alone there would be no month to compare.
  */
-export async function* flightLines(limit = flightCount, tenants, isScored = false) {
-  const more = isScored ? madeUp : nothing;
+export async function* flightLines(limit = flightCount, tenants, isForShow = false) {
+  const more = isForShow ? madeUp : nothing;
+  const step = isForShow ? Math.max(1, Math.floor(flightCount / limit)) : 1;
+  const end = limit * step;
   const ofTenants =
     tenants === undefined ? '' : `and origin.state in (${tenants.map((name) => `'${name}'`)})`;
   // DuckDB creates this folder only when it needs it. Without this setting it would spill into the current folder.
@@ -82,10 +86,9 @@ export async function* flightLines(limit = flightCount, tenants, isScored = fals
   const connection = await instance.connect();
   try {
     await connection.run(airportsSql);
-    for (let from = 0; from < limit; from += sliceRows) {
-      const result = await connection.stream(
-        recordSql({ from, to: Math.min(from + sliceRows, limit), ofTenants, more }),
-      );
+    for (let from = 0; from < end; from += sliceRows * step) {
+      const to = Math.min(from + sliceRows * step, end);
+      const result = await connection.stream(recordSql({ from, to, step, ofTenants, more }));
       for (;;) {
         const chunk = await result.fetchChunk();
         if (!chunk?.rowCount) break;

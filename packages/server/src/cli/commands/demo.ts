@@ -18,7 +18,7 @@ export const demo = command({
     'SVC_PORT=9000 svcctl demo',
   ],
   options: [
-    ['--limit <n>', 'store only the first n departures', wholeNumber(1)],
+    ['--limit <n>', 'store only n departures, spread over the half-year', wholeNumber(1)],
     ['--cold <day>', 'then move what happened before that day to the cold tier'],
     signInOption,
   ],
