@@ -104,7 +104,7 @@ async function request(io: Io, connection: Connection, call: Call): Promise<stri
     if (error instanceof ApiError) throw error;
     if (io.signal.aborted) throw interrupted();
     if (timer.signal.aborted) {
-      throw unreachable(connection, `no answer within ${io.timeouts.answerMillis / 1000} s`, error);
+      throw unreachable(connection, `${noAnswer} ${io.timeouts.answerMillis / 1000} s`, error);
     }
     throw unreachable(connection, reasonOf(error), error);
   } finally {
@@ -123,15 +123,22 @@ export function baseHeaders(connection: Connection): Record<string, string> {
 
 /** The error for a service that does not answer; it says where that service was looked for. */
 export function unreachable(connection: Connection, reason: string, cause: unknown): AppError {
-  const start =
-    connection.source === 'local service'
-      ? 'The service of this folder seems to have stopped. Start it: npm start'
-      : `Is the service running, and is the URL right? It is from ${connection.place}.`;
   return new AppError('service_unreachable', {
-    detail: `${connection.url} does not answer: ${reason}. ${start}`,
+    detail: `${connection.url} does not answer: ${reason}. ${adviceOf(connection, reason)}`,
     cause,
   });
 }
+
+function adviceOf({ source, place }: Connection, reason: string): string {
+  if (reason.startsWith(noAnswer)) {
+    return 'Its process may be frozen, or has too much to do. On its machine: svcctl doctor';
+  }
+  return source === 'local service'
+    ? 'The service of this folder seems to have stopped. Start it: svcctl serve'
+    : `Is the service running, and is the URL right? It is from ${place}.`;
+}
+
+const noAnswer = 'no answer within';
 
 /** Says in a few words what went wrong below HTTP. */
 export function reasonOf(error: unknown): string {
@@ -148,7 +155,7 @@ const reasons: Record<string, string | undefined> = {
   EPIPE: 'the connection was cut',
   UND_ERR_SOCKET: 'the connection was cut',
   UND_ERR_CONNECT_TIMEOUT: 'no connection within 10 s',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer within 300 s',
+  UND_ERR_HEADERS_TIMEOUT: `${noAnswer} 300 s`,
   UND_ERR_BODY_TIMEOUT: 'the answer stopped',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the host name cannot be looked up at the moment',

@@ -67,6 +67,18 @@ test('doctor looks for itself when no service answers', async () => {
   expect(severityOf(all, 'roles')).toBe('problem');
 });
 
+test('doctor looks for itself when the service says nothing, and tells so', async () => {
+  api.on('GET /me', () => new Promise(() => {}));
+  api.on('GET /doctor', answer([well]));
+  const env = { DATABASE_URL: db.url, SVC_DATA_DIR: folder.path };
+  const looked = await cli('doctor --json', { env, timeouts: { answerMillis: 200 } });
+  expect(looked.code).toBe(1);
+  const all = findings(looked);
+  expect(all[0]?.found).toContain('no answer within 0.2 s. Its process may be frozen');
+  expect(all[0]?.remedy).toContain('kill -9 loses nothing');
+  expect(severityOf(all, 'schema')).toBe('ok');
+});
+
 test('doctor --local tells settings, a folder and a database that cannot be used', async () => {
   const local = (env: Record<string, string>) => run(['doctor', '--local', '--json'], { env });
   const mistyped = await local({ SVC_PROT: '1' });

@@ -7,7 +7,9 @@ import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
+import { createClient } from '../client.ts';
 import { columnsOf } from '../columns.ts';
+import type { Connection } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { formatTrouble } from '../format.ts';
 import { styled } from '../io.ts';
@@ -61,6 +63,7 @@ const isNotWell = ({ severity }: Finding) => severity !== 'ok';
 async function examine(context: Context): Promise<Finding[]> {
   try {
     const client = await context.connect();
+    await findAwake(context, client.connection);
     const findings = findingsOf(await client.text('GET /doctor', {}));
     const isHere = client.connection.source === 'local service';
     return [...(isHere ? await examineHere(context, false) : []), ...findings];
@@ -71,13 +74,27 @@ async function examine(context: Context): Promise<Finding[]> {
     if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
     const service = findingOf('service', detail, {
       remedy: isHere
-        ? 'Start it. What follows was checked from this machine.'
+        ? 'Start it. A process that runs and says nothing has to end first: kill -9 loses nothing of what was acknowledged. What follows was checked from this machine.'
         : 'Start it, or run svcctl doctor on its machine.',
       command: 'svcctl serve',
     });
     return isHere ? [service, ...(await examineHere(context, true))] : [service];
   }
 }
+
+/** All checks may take a minute, a frozen process for ever: only one that answers something in time is asked for them. */
+async function findAwake({ io }: Context, connection: Connection): Promise<void> {
+  const answerMillis = Math.min(io.timeouts.answerMillis, awakeMillis);
+  const client = createClient({ ...io, timeouts: { ...io.timeouts, answerMillis } }, connection);
+  try {
+    await client.text('GET /me', {});
+  } catch (error) {
+    // A refusal is an answer.
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
+const awakeMillis = 10_000;
 
 function findingsOf(answer: string): Finding[] {
   return parseAnswer(membersOf(answer).get('findings') ?? '[]') as Finding[];
