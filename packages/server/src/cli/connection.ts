@@ -59,7 +59,7 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
   const stored = found.find(isOf(first.url));
   if (stored !== undefined) return stored as Connection;
   throw new AppError('token_missing', {
-    detail: `A service runs here at ${first.url}, but its file admin-token cannot be read. Sign in once:\nsvcctl login --url ${first.url}`,
+    detail: `A service runs here at ${first.url}, but its file admin-token cannot be read. Sign in once; who has no token makes one on this machine by svcctl tokens create --local --name admin --preset admin:\nsvcctl login --url ${first.url}`,
   });
 }
 

@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { shellQuote } from './format.ts';
 import type { Io } from './io.ts';
 
@@ -6,7 +6,8 @@ type StartedService = {
   readonly url: string;
   /** The address at which people reach the service. */
   readonly publicUrl: string;
-  readonly adminTokenPath: string;
+  /** Where the first admin token lies; null where it was moved away, or the database came out of a backup. */
+  readonly adminTokenPath: string | null;
   readonly isFirstStart: boolean;
   /** A link that signs in to the console once; null when none was made. */
   readonly signInLink: string | null;
@@ -35,6 +36,9 @@ function describeStart(io: Io, service: StartedService): string {
   const svcctl = io.env.npm_lifecycle_event ? 'node_modules/.bin/svcctl' : 'svcctl';
   const isDefaultFolder = relative(io.cwd, dataDir) === 'data';
   const prefix = isDefaultFolder ? svcctl : `SVC_DATA_DIR=${shellQuote(dataDir)} ${svcctl}`;
+  const token =
+    service.adminTokenPath ??
+    `one from before; without any: ${prefix} tokens create --local --name admin --preset admin`;
   const made = service.isFirstStart ? ' (made just now, for you alone to read)' : '';
   const now = new Date(io.now()).toISOString();
   const record = {
@@ -54,7 +58,7 @@ function describeStart(io: Io, service: StartedService): string {
 
   Console        ${console} (${how})
   API reference  ${service.publicUrl}/docs
-  Admin token    ${join(service.adminTokenPath)}${made}
+  Admin token    ${token}${made}
 `;
   if (!io.stdout.isTTY) return places;
   return `${places}

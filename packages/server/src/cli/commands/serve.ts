@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { access } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -42,7 +43,12 @@ export const serve = command({
             return null;
           })
         : null;
-      await context.out.write(startText(io, { ...settings, ...service, signInLink }));
+      const adminTokenPath = await access(service.adminTokenPath).then(
+        () => service.adminTokenPath,
+        () => null,
+      );
+      const started = { ...settings, ...service, signInLink, adminTokenPath };
+      await context.out.write(startText(io, started));
       await tellSystemd(io.env, `ready at ${service.url}`).catch((error: unknown) =>
         log.warn({ err: error }, 'systemd could not be told that the service is ready'),
       );
