@@ -45,7 +45,7 @@ const checksHere: readonly Check<Here>[] = [
     severity: 'critical',
     look: ({ settings }) => lookAtDisk(settings),
     well: 'the disk of the data folder has room',
-    remedy: 'Make room on it: docs/operations.md, "What grows, and what ends it".',
+    remedy: 'Make room on it: docs/operations.md, "When a disk is full".',
   },
   {
     name: 'database',
@@ -138,7 +138,7 @@ export async function lookAtFolder(dataDir: string, nowMillis = Date.now()): Pro
 async function lookAtDisk({ dataDir, notifyDiskPercent }: Settings): Promise<Problem[]> {
   const { bavail, bsize, blocks } = await statfs(dataDir);
   const [free, total] = [bavail * bsize, blocks * bsize];
-  const text = `the disk of the data folder has ${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(0)} GB left`;
+  const text = `the disk of the data folder has ${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(1)} GB left`;
   return [{ text, severity: 100 * free < notifyDiskPercent * total ? 'critical' : 'ok' }];
 }
 

@@ -179,7 +179,7 @@ export const machineChecks: readonly ToldCheck[] = [
     many: (count) => `${count} disks nearly full`,
     well: 'every disk with a data folder has room',
     remedy:
-      'Make room on the disk with its data folder, before what is written there fails: exports spill there, segments pass through it, and the built-in PostgreSQL lives on it. docs/operations.md, "What grows, and what ends it", says what can go.',
+      'Make room on the disk with its data folder, before what is written there fails: exports spill there, segments pass through it, and the built-in PostgreSQL lives on it. docs/operations.md, "When a disk is full", says what can go.',
     command: () => 'svcctl ps',
     place: () => '#/access?view=notices',
     isQuick: true,

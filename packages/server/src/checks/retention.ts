@@ -39,7 +39,7 @@ export const retentionChecks: readonly (Check | ToldCheck)[] = [
     many: () => 'the store of cold data cannot be used',
     well: 'the store of cold data can be used, and belongs to this database',
     remedy:
-      'Cold records cannot be read, and nothing moves. Give access to the store, mend SVC_BLOB_URL, or take the store over (svcctl retention adopt-store).',
+      'Nothing moves, and cold records may be unreadable. Give access to the store, mend SVC_BLOB_URL, or take the store over (svcctl retention adopt-store).',
     command: () => 'svcctl retention plan',
     place: () => '#/retention',
   },
