@@ -45,6 +45,11 @@ test('a refusal before anything was done is waited for, if not for long, and els
   const late = await cli('whoami');
   expect(late).toMatchObject({ code: 5, sleepsMillis: [] });
   expect(late.stderr).toContain('\n  Try again in 6 s.\n');
+  const soon = problem(503, 'database_unavailable', 'Away. Try again in a second.', {
+    headers: { 'retry-after': '1' },
+  });
+  api.on('GET /me', soon);
+  expect((await cli('whoami')).stderr.match(/Try again/g)).toHaveLength(1);
   refuse('sign_in_limited', '1');
   expect(await cli('whoami')).toMatchObject({ code: 5, sleepsMillis: [] });
 });

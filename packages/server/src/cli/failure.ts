@@ -27,7 +27,8 @@ export type Failure = {
 export function toFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
     const { code, detail, status, requestId, errors, exitCode, advice, retryAfterSeconds } = error;
-    const when = retryAfterSeconds === undefined ? [] : [`Try again in ${retryAfterSeconds} s.`];
+    const isSaid = retryAfterSeconds === undefined || detail.includes('Try again in');
+    const when = isSaid ? [] : [`Try again in ${retryAfterSeconds} s.`];
     return { code, detail, status, requestId, errors, exitCode, hints: [...advice, ...when] };
   }
   if (error instanceof NotJson) return toFailure(notJson(error));

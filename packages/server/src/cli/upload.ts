@@ -126,7 +126,7 @@ export async function sendUpload(
   };
   if (!upload.isRepeatable) return attempt();
   return withRetries(context.io, attempt, (seconds, { code }) =>
-    context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
+    context.note(`The service cannot take it now (${code}); trying again in ${seconds} s …`),
   );
 }
 

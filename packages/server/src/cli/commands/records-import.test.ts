@@ -62,7 +62,7 @@ test('a request is sent again while the service is busy, and what it stored befo
     return (calls < 3 ? busy : answered)(request, response);
   });
   const { sleepsMillis } = await ends(cli('records import a.ndjson'), 0, '1\t10\t10\t0\t0\n', [
-    'The service is busy (database_unavailable); trying again in 3 s …',
+    'The service cannot take it now (database_unavailable); trying again in 3 s …',
   ]);
   expect(sleepsMillis).toEqual([3000, 3000]);
   expect(sent()).toEqual([
@@ -81,7 +81,7 @@ test('a service that goes away meanwhile is waited for; one that never answered 
     return answer(1)(request, response);
   });
   const { sleepsMillis } = await ends(cli('records import a.ndjson'), 0, /^1\t60000\t/, [
-    'The service is busy (service_unreachable); trying again in 1 s …',
+    'The service cannot take it now (service_unreachable); trying again in 1 s …',
   ]);
   expect(sleepsMillis).toEqual([1000]);
   api.on('GET /me', (_request, response) => void response.destroy());

@@ -106,7 +106,7 @@ test('a file is sent again from the start when the service is busy, after the wa
   await writeFile(join(folder.path, 'r.ndjson'), '{"a":1}\n');
   const { code, sleepsMillis, stderr } = await ingest(['r.ndjson']);
   expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [3000, 3000] });
-  expect(stderr).toContain('The service is busy (ingest_busy); trying again in 3 s …');
+  expect(stderr).toContain('The service cannot take it now (ingest_busy); trying again in 3 s …');
   expect(api.requests.map(({ body }) => body.toString())).toEqual(Array(3).fill('{"a":1}\n'));
 });
 

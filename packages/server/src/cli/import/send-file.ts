@@ -66,7 +66,7 @@ export async function sendFile(context: Context, client: Client, sending: Sendin
         storedBefore += Number(error.problem.accepted ?? 0);
       }
       const seconds = waitSeconds(error, tries);
-      note(`The service is busy (${error.code}); trying again in ${seconds} s …`);
+      note(`The service cannot take it now (${error.code}); trying again in ${seconds} s …`);
       await context.io.sleep(seconds * 1000, context.io.signal);
     }
   }

@@ -139,6 +139,6 @@ async function assertDone(client: Client, run: Run): Promise<void> {
     run.failed_moves === 0
       ? (run.error ?? `${run.id} failed.`)
       : `${numberOf(run.failed_moves, 'move')} failed; what was to be moved is where it was.`;
-  const next = 'Look: svcctl retention move ID · try again: svcctl retention run';
+  const next = `Look: svcctl retention moves --run ${run.id} · try again: svcctl retention run`;
   throw new AppError('move_failed', { detail: [what, ...lines, next].join('\n') });
 }
