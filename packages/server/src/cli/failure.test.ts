@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { AppError } from '../kernel/errors.ts';
+import { toFailure } from './failure.ts';
 import { prepareCli } from './testing/prepare-cli.ts';
 import { json, problem, startReceiver } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
@@ -113,6 +115,14 @@ test('nobody listening ends with exit 5 and says where the URL is from', async (
       'does not answer: connection refused (service_unreachable)',
       'It is from SVC_URL and SVC_TOKEN.',
     ]);
+  }
+});
+
+test('a database that the command itself cannot reach is told with what the driver said', () => {
+  const one = new Error('connect ECONNREFUSED ::1:5432');
+  for (const cause of [one, new AggregateError([one, new Error('another')])]) {
+    const failure = toFailure(new AppError('database_unavailable', { cause }));
+    expect(failure.hints).toEqual(['DATABASE_URL: connect ECONNREFUSED ::1:5432']);
   }
 });
 

@@ -36,6 +36,7 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof AppError) {
     return {
       ...local,
+      hints: error.code === 'database_unavailable' ? reasonsOf(error.cause) : [],
       code: error.code,
       detail: error.detail,
       errors: error.errors ?? [],
@@ -51,6 +52,12 @@ export function toFailure(error: unknown): Failure {
     errors: [],
     exitCode: 1,
   };
+}
+
+/** What the driver said of a database that this command itself could not reach: the settings are the caller's own. */
+function reasonsOf(cause: unknown): string[] {
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+  return first instanceof Error ? [`DATABASE_URL: ${first.message}`] : [];
 }
 
 /** The failure as one JSON object, which programs read from stderr. */
