@@ -145,6 +145,8 @@ export type AuditFilter = {
   /** A whole action, or the beginning of one, which then ends with a dot. */
   action?: string | undefined;
   tenant?: string | undefined;
+  /** Only entries that hold this text, in any case. */
+  text?: string | undefined;
   /** Days of UTC, both inclusive. */
   from?: string | undefined;
   to?: string | undefined;
@@ -194,7 +196,7 @@ const auditColumns = sql`audit_log.id::text as id, ${instantText('audit_log.at')
   json_build_object('kind', ${kindOf('token_id')}, 'token_id', token_id, 'name', token_name) as actor, action, target, tenant, tenants, request_id, address, user_agent, before, after,
   link.place, encode(link.hash, 'hex') as hash`;
 
-function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {
+function auditConditions({ tokenId, action, tenant, text, from, to, reach }: AuditFilter): Sql[] {
   const conditions: Sql[] = [];
   if (tokenId !== undefined) conditions.push(sql`token_id = ${tokenId}`);
   if (action?.endsWith('.')) {
@@ -206,11 +208,34 @@ function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilt
   if (isForeign) conditions.push(sql`false`);
   if (tenant !== undefined) conditions.push(concerns([tenant]));
   if (reach !== null) conditions.push(concerns(reach));
+  if (text !== undefined) conditions.push(sql`strpos(lower(${searched}), lower(${text})) > 0`);
   if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
   if (to !== undefined) {
     conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
   }
   return conditions;
+}
+
+/**
+ * What is searched for a text: nothing that `toEntry` keeps from some reader, who could guess it letter by letter. Those
+ * are the tenants out of reach, and the rest of URLs, which older releases wrote whole. They are cut out of the text, as
+ * `JSON.stringify` wrote it: PostgreSQL cannot take JSON with U+0000 apart.
+ */
+const searched = raw(
+  `concat_ws(' ', token_name, action, target, tenant, request_id, address, ${shownState('before')}, ${shownState('after')})`,
+);
+
+function shownState(column: string): string {
+  const text = String.raw`("([^"\\]|\\.)*",?)*`;
+  const cuts = [
+    [String.raw`"tenants":\[${text}\]`, '"tenants"'],
+    [`("url":"[a-z][a-z0-9+.-]*://)[^/?#"]*@`, String.raw`\1`],
+    [String.raw`("url":"[^"?]*)[?]([^"\\]|\\.)*`, String.raw`\1`],
+  ];
+  return cuts.reduce(
+    (shown, [pattern, rest]) => `regexp_replace(${shown}, '${pattern}', '${rest}', 'gi')`,
+    `${column}::text`,
+  );
 }
 
 function concerns(tenants: readonly string[]): Sql {

@@ -41,6 +41,9 @@ test.each([
   ['action=endpoint', '?action'],
   ['action=End.', '?action'],
   ['actor=', '?actor'],
+  ['q=', '?q'],
+  ['q=%00', '?q'],
+  [`q=${'a'.repeat(201)}`, '?q'],
   ['token_id=tok_1', '?token_id'],
 ])('refuses ?%s', async (query, path) => {
   const answer = await service.call('GET', `/audit?${query}`);
@@ -74,6 +77,18 @@ test('filters by actor, by action or its beginning, by tenant and by days, newes
   ]);
   expect((await list('from=2001-03-02&to=2001-03-02')).data).toHaveLength(17);
   expect((await list('from=2001-03-03&to=2999-12-31&action=endpoint.')).data).toEqual([]);
+});
+
+test('finds a text in the actor, the target, the tenant and the details, in any case', async () => {
+  expect(await targets('q=EP_7')).toEqual([7]);
+  expect(await targets('q=t3')).toEqual([18, 13, 8, 3]);
+  expect(await targets('q=%3A%2012%7D&tenant=T2')).toEqual([12]);
+  expect(await targets('q=OPS&action=endpoint.delete')).toEqual([17, 13, 9, 5, 1]);
+  expect(await targets('q=%25')).toEqual([]);
+  expect(await targets('after=0&q=ep_19')).toEqual([19]);
+  const { next_cursor } = await list('q=ops&limit=2');
+  const other = await service.call('GET', `/audit?q=op&cursor=${next_cursor}`);
+  expect(other.json.code).toBe('cursor_invalid');
 });
 
 test.each([1, 2, 3, 4, 7, 19, 20, 21])(
@@ -335,4 +350,23 @@ test('signing in is told with by what', async () => {
   await service.call('POST', '/session', { token: null, body: { code } });
   const [byLink] = (await list(`actor=${admin.id}&action=session.open`)).data;
   expect(byLink).toMatchObject({ after: { by: 'link' } });
+});
+
+test('finds no text that an entry does not show, and none breaks the search', async () => {
+  await service.db.query(sql`
+    insert into audit_log (at, token_name, action, tenants, before, after) values
+      ('2001-04-01', 'a', 'token.create', '{T1,T4}',
+        '{"tenants":["T1","T4-hidden"],"url":"https://user:pass@a.example/in?key=hidden"}', '["hidden not"]'),
+      ('2001-04-01', 'b', 'event_type.set', '{T1}', '"\\u0000 lone \\ud800"', '{"sample":"\\u0000"}')`);
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['T1'] });
+  const found = async (text: string, by?: string) =>
+    (await list(`from=2001-04-01&to=2001-04-01&q=${encodeURIComponent(text)}`, by)).data.length;
+  for (const by of [undefined, token]) {
+    expect(await found('T4-hidden', by)).toBe(0);
+    expect(await found('key=hidden', by)).toBe(0);
+    expect(await found('pass', by)).toBe(0);
+    expect(await found('https://a.example/in', by)).toBe(1);
+    expect(await found('["hidden', by)).toBe(1);
+    expect(await found('lone', by)).toBe(1);
+  }
 });

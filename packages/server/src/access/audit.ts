@@ -143,10 +143,10 @@ export async function listAuditLog(
   reader: Actor,
   request: Static<typeof auditQuerySchema>,
 ): Promise<Page<AuditEntry>> {
-  const { actor, action, tenant, from, to, after, limit, cursor } = request;
+  const { actor, action, tenant, q, from, to, after, limit, cursor } = request;
   checkDayRange('?', { from, to });
   const reach = reader.tenants;
-  const filter = { tokenId: actor, action, tenant, from, to, reach };
+  const filter = { tokenId: actor, action, tenant, text: q, from, to, reach };
   const isLimited = reach !== null;
   const numbers = sealNumbers(cursorKey);
   const shown = (row: AuditEntry) => {
@@ -157,7 +157,7 @@ export async function listAuditLog(
   const list = after === undefined ? 'audit' : 'audit chain';
   const page = {
     ...{ cursorKey, limit, cursor },
-    scope: { list, filters: { actor, action, tenant, from, to } },
+    scope: { list, filters: { actor, action, tenant, q, from, to } },
   };
   if (after !== undefined) {
     if (!isLimited && cursor !== undefined) throw invalidInput('?cursor', 'goes without after');

@@ -204,6 +204,13 @@ export const auditQuerySchema = exactly({
     }),
   ),
   tenant: Type.Optional(tenantSchema),
+  q: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      description:
+        'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants).',
+    }),
+  ),
   from: Type.Optional(dateSchema),
   to: Type.Optional(dateSchema),
   after: Type.Optional(

@@ -26,6 +26,7 @@ const ls = list('GET /audit', {
     'svcctl audit ls --action export.',
     'svcctl audit ls --from 2026-03-01 --to 2026-03-31 --tenant TX --limit 10000',
     'svcctl audit ls --action token.revoke --json at,actor,before',
+    'svcctl audit ls --text hooks.acme.example',
   ],
   filters: auditFilters,
   limit: { rows: 100 },
