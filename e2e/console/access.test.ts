@@ -41,7 +41,7 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   expect(answer.status).toBe(200);
 
   await row.getByRole('button', { name: 'LOG of Kim' }).click();
-  await entryOf(page, 'export.csv').click();
+  await entryOf(page, 'as csv').click();
   await drawerOf(page).getByText('place in the chain').waitFor();
   expect(await drawerOf(page).innerText()).toMatch(/Kim[\s\S]*127\.0\.0\.1/);
   const link = page.url();
@@ -95,7 +95,7 @@ test('a token is made, found in the log and revoked by keys alone', async () => 
 
   await toRow(page, 'Lee');
   await reach('button:has-text("LOG of Lee")');
-  await entryOf(page, 'export.csv').waitFor();
+  await entryOf(page, 'as csv').waitFor();
   await reach('tbody tr[data-key]');
   await drawerOf(page).getByText('place in the chain').waitFor();
   await press('Escape');
@@ -155,13 +155,20 @@ test('a link into the portal is made, copied once, listed and ended', async () =
   await row.getByText('ended').waitFor();
 });
 
-test('the log is verified, and filtered by act', async () => {
+test('the log is verified, tells acts as sentences, and is filtered by act and text', async () => {
   const page = await filled.openList('/access?view=audit');
   await button(page, 'Verify the log').click();
   await page.getByText(/^Chain verified, \d+ entries$/).waitFor();
   await page.getByLabel('What', { exact: true }).selectOption('sign-ins and sessions');
-  await rowsOf(page).filter({ hasText: 'token.' }).first().waitFor({ state: 'detached' });
-  await entryOf(page, 'session.open').waitFor();
+  await rowsOf(page).filter({ hasText: 'the token' }).first().waitFor({ state: 'detached' });
+  await entryOf(page, 'signed in').waitFor();
+  await page.getByLabel('What', { exact: true }).selectOption('any act');
+  await page.getByLabel('Text in who, what or a detail').fill('FIRST ADMIN');
+  await page.waitForURL(/text=FIRST/);
+  await entryOf(page, 'made the token first admin').waitFor();
+  await rowsOf(page).filter({ hasText: 'signed in' }).first().waitFor();
+  await page.getByLabel('Text in who, what or a detail').fill('no such text');
+  await page.getByText('No entry matches').waitFor();
 });
 
 test('gives axe nothing to find', async () => {

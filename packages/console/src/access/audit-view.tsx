@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict } from '../api/types.ts';
 import { auditFilters } from '../api/views.ts';
@@ -10,12 +10,13 @@ import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
-import type { Column } from '../ui/table/column.ts';
+import { type Column, offered } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
 import type { AccessSearch } from './search.ts';
+import { namesIn, sentenceOf } from './sentence.ts';
 import { useAudit, useTokens } from './use-access.ts';
 import { changesOf, entryKeyOf, valueText } from './words.ts';
 
@@ -30,6 +31,8 @@ export function AuditView(props: {
 }): ReactNode {
   const { views, search, update } = props;
   const list = useAudit(search);
+  const entries = list.data?.data;
+  const columns = useMemo(() => columnsFor(entries ?? []), [entries]);
   const check = useAct({
     call: () => api.post<AuditVerdict>('/audit/verify', {}),
     failed: 'Not verified',
@@ -108,6 +111,7 @@ function AuditFilters(props: {
       filters={auditFilters}
       search={search}
       update={update}
+      searched="text"
       isClearable={false}
       own={{
         actor: (
@@ -138,10 +142,13 @@ const actions = (
     ['token.', 'tokens'],
     ['session.', 'sign-ins and sessions'],
     ['export.', 'exports and downloads'],
+    ['schedule.', 'schedules'],
     ['tag.', 'tags'],
     ['version.', 'versions'],
     ['endpoint.', 'endpoints'],
-    ['dlq.', 'dead letters'],
+    ['delivery.', 'single dead letters'],
+    ['retry_job.', 'retries in bulk'],
+    ['purge_job.', 'purges in bulk'],
     ['retention.', 'retention'],
     ['records.', 'erasures'],
     ['audit.', 'the log itself'],
@@ -150,30 +157,45 @@ const actions = (
 
 const column = columnsOf<AuditEntry>();
 
-const columns: readonly Column<AuditEntry>[] = [
-  column.moment('at', 'WHEN', 96, { card: 'note' }),
-  column.text('actor', 'WHO', 144, { card: 'line', value: ({ actor }) => actor.name }),
-  column.text('action', 'ACTION', 160, { card: 'title' }),
-  column.text('target', 'TARGET', 168, { rank: 1, card: 'line' }),
-  column.own('tenant', 'TENANT', 88, {
-    rank: 2,
-    cell: ({ tenants }) => <CutText text={tenants === null ? '–' : tenants.join(', ')} />,
-    value: ({ tenants }) => tenants?.join(' ') ?? null,
-  }),
-  column.sentence('change', 'CHANGE', 200, {
-    isMain: true,
-    card: 'note',
-    value: changeText,
-  }),
-  column.text('address', 'FROM', 112, { rank: 3 }),
-];
+/** The columns of a page, whose entries together know what ids are called. */
+function columnsFor(entries: readonly AuditEntry[]): readonly Column<AuditEntry>[] {
+  const names = namesIn(entries);
+  return [
+    column.moment('at', 'WHEN', 96, { card: 'note' }),
+    column.text('actor', 'WHO', 144, { card: 'line', value: ({ actor }) => actor.name }),
+    column.text('act', 'WHAT', 280, {
+      isMain: true,
+      card: 'title',
+      value: (entry) => sentenceOf(entry, names),
+    }),
+    column.sentence('change', 'CHANGE', 240, { rank: 1, card: 'note', value: changeText }),
+    column.own('tenant', 'TENANT', 88, {
+      rank: 2,
+      cell: ({ tenants }) => <CutText text={tenants === null ? '–' : tenants.join(', ')} />,
+      value: ({ tenants }) => tenants?.join(' ') ?? null,
+    }),
+    column.text('address', 'FROM', 112, { rank: 3 }),
+    column.text('action', 'ACTION', 160, { rank: offered }),
+    column.text('target', 'TARGET', 168, { rank: offered }),
+  ];
+}
 
-/** What an act changed, as one line: `hot_days 3 → 30`. */
-function changeText({ before, after }: AuditEntry): string {
-  const changes = changesOf(before, after).map(({ name, before: old, after: now }) =>
-    old === undefined || now === undefined
-      ? `${name} ${valueText(now ?? old)}`
-      : `${name} ${valueText(old)} → ${valueText(now)}`,
-  );
-  return changes.length === 0 ? '–' : changes.join(' · ');
+/** What other columns say. */
+const saidElsewhere = /^(id|tenant|tenants|url|name|file_name|digest|(created|updated)_(at|by))$/;
+const mostChanges = 4;
+
+/**
+ * What an act changed, as one line: `hot_days 3 → 30`. What is gone is told by the panel, as is all of what was made but
+ * for the first of it.
+ */
+function changeText({ action, before, after }: AuditEntry): string {
+  const isChange = before !== null && after !== null && !action.endsWith('.delete');
+  const changes = changesOf(isChange ? before : null, after)
+    .filter(({ name }) => !(isChange ? /^updated_(at|by)$/ : saidElsewhere).test(name))
+    .map(({ name, before: old, after: now }) =>
+      isChange ? `${name} ${valueText(old)} → ${valueText(now)}` : `${name} ${valueText(now)}`,
+    );
+  const more = changes.length - mostChanges;
+  const shown = [...changes.slice(0, mostChanges), ...(more > 0 ? [`${more} more`] : [])];
+  return shown.length === 0 ? '–' : shown.join(' · ');
 }

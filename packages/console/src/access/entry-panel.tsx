@@ -5,6 +5,7 @@ import { copied, Facts } from '../ui/facts.tsx';
 import { Empty } from '../ui/list.tsx';
 import { Instant } from '../ui/marks.tsx';
 import classes from './access.module.css';
+import { sentenceOf } from './sentence.ts';
 import { useEntry } from './use-access.ts';
 import { changesOf, valueText } from './words.ts';
 
@@ -14,7 +15,7 @@ export function EntryPanel({ place, onClose }: { place: string; onClose: () => v
   return (
     <Drawer
       kind="ENTRY"
-      title={query.data?.action ?? place}
+      title={query.data ? sentenceOf(query.data) : place}
       id={place}
       noun="entry"
       query={query}
@@ -36,13 +37,14 @@ export function EntryPanel({ place, onClose }: { place: string; onClose: () => v
 }
 
 function EntryFacts({ entry }: { entry: AuditEntry }): ReactNode {
-  const { actor, target, tenants, address, user_agent, request_id, place, hash } = entry;
+  const { actor, action, target, tenants, address, user_agent, request_id, place, hash } = entry;
   return (
     <Facts
       facts={{
         who: actor.name,
         token: copied(actor.token_id),
         when: <Instant at={entry.at} />,
+        action: copied(action),
         target: copied(target),
         tenants: tenants === null ? 'all that it reaches' : tenants.join(', '),
         from: address,

@@ -53,6 +53,18 @@ describe('the changes of an entry', () => {
     expect(changesOf(null, after)).toHaveLength(2);
     expect(changesOf(null, null)).toEqual([]);
   });
+
+  it('leave out what has no value, and tell what is within by its own name', () => {
+    const before = { note: null, labels: {}, breaker: { state: 'open', until: null }, stores: [] };
+    const after = { note: 'x', labels: {}, breaker: { state: 'closed', until: null } };
+    expect(changesOf(before, after)).toEqual([
+      { name: 'breaker.state', before: 'open', after: 'closed' },
+      { name: 'note', before: undefined, after: 'x' },
+    ]);
+    expect(changesOf(null, before)).toEqual([
+      { name: 'breaker.state', before: undefined, after: 'open' },
+    ]);
+  });
 });
 
 describe('a browser', () => {

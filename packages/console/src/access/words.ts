@@ -61,25 +61,38 @@ export function revokedWith(
 /** A difference between what something was and what it has become. */
 export type Change = { name: string; before: unknown; after: unknown };
 
-/** The members that differ between two states of an entry; all of them when only one state is told. */
+/**
+ * The members that differ between two states of an entry; all of them when only one state is told. What has members of
+ * its own is told by each of them. A member without a value says nothing unless it had one.
+ */
 export function changesOf(before: unknown, after: unknown): Change[] {
   const [old, now] = [membersOf(before), membersOf(after)];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
-  const isOne = before === null || after === null;
   return names
     .map((name) => ({ name, before: old[name], after: now[name] }))
-    .filter((change) => isOne || JSON.stringify(change.before) !== JSON.stringify(change.after));
+    .filter((change) => JSON.stringify(change.before) !== JSON.stringify(change.after));
 }
 
-function membersOf(value: unknown): Record<string, unknown> {
-  if (value === null || value === undefined) return {};
-  if (typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
-  return { value };
+/** The members that have a value, by their names; those within others as `breaker.state`. */
+function membersOf(value: unknown, within = ''): Record<string, unknown> {
+  if (isNothing(value)) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) return { [within || 'value']: value };
+  const members = Object.entries(value as object).map(([name, member]) =>
+    membersOf(member, within === '' ? name : `${within}.${name}`),
+  );
+  return Object.assign({}, ...members) as Record<string, unknown>;
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || (Array.isArray(value) && value.length === 0);
 }
 
 /** A value of an entry, as one line. */
 export function valueText(value: unknown): string {
   if (value === undefined) return '–';
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) {
+    return value.join(', ');
+  }
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
