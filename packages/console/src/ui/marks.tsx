@@ -41,13 +41,19 @@ export function Moment({ at }: { at: string | null }): ReactNode {
   );
 }
 
-/** A moment in full, with its zone. */
+/** A moment to the second, with its zone; its title has the microseconds. */
 export function Instant({ at }: { at: string | null }): ReactNode {
   const [zone] = useZone();
-  return at === null ? '–' : `${formatInstant(at, zone)} ${zoneName(zone)}`;
+  if (at === null) return '–';
+  const whole = `${formatInstant(at, zone)} ${zoneName(zone)}`;
+  return (
+    <time dateTime={at} title={whole}>
+      {whole.replace(/\.\d+/, '')}
+    </time>
+  );
 }
 
-/** A moment in full, with its zone, and how far away it is. */
+/** A moment to the second, with its zone, and how far away it is. */
 export function At({ at }: { at: string | null }): ReactNode {
   if (at === null) return <span className="muted">–</span>;
   return (

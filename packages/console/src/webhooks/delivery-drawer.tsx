@@ -9,18 +9,17 @@ import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
-import { formatInstant, visibleText } from '../ui/format.ts';
+import { visibleText } from '../ui/format.ts';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import { whereFree } from '../ui/keys.ts';
 import classes from '../ui/lines.module.css';
-import { Moment } from '../ui/marks.tsx';
+import { At, Instant, Moment } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { ErasedAt, JobLink, StatusMark, statusWords, When } from './marks.tsx';
+import { ErasedAt, JobLink, StatusMark, statusWords } from './marks.tsx';
 import { useOnlyTenant } from './only-tenant.ts';
 import { webhooksKey } from './query-keys.ts';
 import { deliveryHref, incidentHref } from './search.ts';
@@ -129,8 +128,6 @@ function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
 
 /** Where the delivery goes, what it is about, and its times. */
 function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
-  const [zone] = useZone();
-  const zoned = (name: string) => `${name} (${zoneName(zone)})`;
   const { endpoint_id: endpoint, incident_id: incident, failure_class: failure } = delivery;
   const { job_id: job } = delivery;
   return (
@@ -146,9 +143,9 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
             {failure !== null && <span className="muted nowrap">({failureWords[failure]})</span>}
           </>
         ),
-        [zoned('next retry')]: <When at={delivery.next_retry} />,
-        [zoned('last attempt')]: <When at={delivery.last_attempt_at} />,
-        [zoned('created')]: <When at={delivery.created_at} />,
+        'next retry': <At at={delivery.next_retry} />,
+        'last attempt': <At at={delivery.last_attempt_at} />,
+        created: <At at={delivery.created_at} />,
         'order key': delivery.order_key ?? undefined,
         sequence: delivery.sequence ?? undefined,
         'waits for':
@@ -188,7 +185,6 @@ function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
 
 /** One attempt: when, how long it took, what came of it, and how the answer began. */
 function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
-  const [zone] = useZone();
   const { failure_class: failure, response } = attempt;
   return (
     <li className={`thread ${classes.attempt}`} data-failed={failure !== null}>
@@ -200,7 +196,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
           {formatDuration(attempt.duration_ms)}
         </span>
         <span className={`muted ${classes.attemptTime}`}>
-          {formatInstant(attempt.started_at, zone)} · <Moment at={attempt.started_at} />
+          <Instant at={attempt.started_at} /> · <Moment at={attempt.started_at} />
         </span>
       </div>
       {attempt.error !== null && <p className="break">{visibleText(attempt.error)}</p>}

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { DeliveryStatus } from '../api/values.ts';
-import { formatCount, formatInstant } from '../ui/format.ts';
+import { formatCount } from '../ui/format.ts';
 import {
   AbandonedIcon,
   DeliveredIcon,
@@ -11,7 +11,6 @@ import {
 import { Moment, usePageNow } from '../ui/marks.tsx';
 import { jobHref } from '../ui/panel-place.ts';
 import { useSession } from '../ui/session.ts';
-import { useZone } from '../ui/zone-switch.tsx';
 
 const marks = {
   queued: [QueuedIcon, 'data'],
@@ -30,20 +29,6 @@ export function StatusMark(props: { status: DeliveryStatus; count?: number }): R
       <Icon />
       {count === undefined ? status : `${formatCount(count)} ${status}`}
     </span>
-  );
-}
-
-/** A moment in full, and how far away it is. */
-export function When({ at }: { at: string | null }): ReactNode {
-  const [zone] = useZone();
-  if (at === null) return <span className="muted">–</span>;
-  return (
-    <>
-      {formatInstant(at, zone)}
-      <span className="muted">
-        <Moment at={at} />
-      </span>
-    </>
   );
 }
 

@@ -11,13 +11,12 @@ import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
 import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Loaded } from '../../ui/list.tsx';
-import { Moment } from '../../ui/marks.tsx';
+import { At, Moment } from '../../ui/marks.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
-import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
-import { ErasedAt, StatusMark, urgentFirst, When } from '../marks.tsx';
+import { ErasedAt, StatusMark, urgentFirst } from '../marks.tsx';
 import { useSendAgain } from '../replays/replay-dialog.tsx';
 import type { Retries } from '../use-delivery.ts';
 import classes from './incidents.module.css';
@@ -114,7 +113,6 @@ function Actions(
 }
 
 function IncidentFacts({ incident }: { incident: IncidentDetail }): ReactNode {
-  const [zone] = useZone();
   const { hasScope } = useSession();
   const { tenant, store, occurred_at: at } = incident;
   const day = at.slice(0, 10);
@@ -126,8 +124,8 @@ function IncidentFacts({ incident }: { incident: IncidentDetail }): ReactNode {
         type: incident.type,
         tenant,
         store,
-        [`occurred (${zoneName(zone)})`]: <When at={at} />,
-        [`reported (${zoneName(zone)})`]: <When at={incident.created_at} />,
+        occurred: <At at={at} />,
+        reported: <At at={incident.created_at} />,
         'records of that day': hasScope('enrichment:read') ? (
           <a href={sliceHref(slice)}>{sliceText(slice)}</a>
         ) : undefined,
