@@ -12,6 +12,7 @@ const readsNames = [
   'exportNdjson',
   'exportParquet',
   'previewTemplate',
+  'previewExport',
   'startRun',
   'startVerification',
   'eraseRecords',

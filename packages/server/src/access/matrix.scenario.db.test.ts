@@ -87,6 +87,7 @@ describe('the rules', () => {
     const reading = [
       'verifyAuditLog',
       'previewTemplate',
+      'previewExport',
       'exportCsv',
       'exportNdjson',
       'exportParquet',

@@ -15,6 +15,7 @@ import { exportJobSchema, foundSchema, rowCountsSchema } from './jobs.contract.t
 import {
   compressions,
   exportColumns,
+  exportFormats,
   fileTypes,
   missingRules,
   profiles,
@@ -125,6 +126,14 @@ export const templatePreviewSchema = Type.Object({
   skipped: rowCountsSchema('how many of these have no line, and by which reference'),
 });
 
+export const linesPreviewSchema = Type.Object({
+  head: Type.String({ description: 'what comes before the rows, such as the header of CSV' }),
+  lines: Type.Array(Type.String(), {
+    maxItems: 3,
+    description: 'the first rows with their ends; those of Parquet as JSON',
+  }),
+});
+
 const linkSchema = Type.Object({
   url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),
   expires_at: instantSchema,
@@ -223,6 +232,27 @@ export const exportsContract = routesUnder('Exports', {
     body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
     responses: {
       200: { description: 'The line.', schema: templatePreviewSchema },
+      404: problem,
+    },
+  },
+  previewExport: {
+    method: 'POST',
+    path: '/exports/preview',
+    summary: 'How a file begins',
+    description:
+      'Its first three rows, before compression. With filters there may be none among the records that are looked at. Without a chosen split, `train` stands for that of each record.',
+    scope: 'analytics:read',
+    body: exactly({
+      ...selectionProperties,
+      ...{ where: bodyProperties.where, columns: bodyProperties.columns },
+      ...{
+        header: csvRequestSchema.properties.header,
+        profile: csvRequestSchema.properties.profile,
+      },
+      format: oneOf(exportFormats),
+    }),
+    responses: {
+      200: { description: 'The beginning.', schema: linesPreviewSchema },
       404: problem,
     },
   },

@@ -201,3 +201,31 @@ test('typed columns are told beforehand, and go with a job', async () => {
   expect(listed).toMatchObject({ format: 'parquet' });
   expect(listed).not.toHaveProperty('schema');
 });
+
+test('a preview is how the file begins, to the letter, in each format and with any columns', async () => {
+  const path = { columns: ['event_id', 'store', 'enrichment.n', 'datasets', 'month'] };
+  const sheet = { profile: 'spreadsheet' };
+  for (const [format, body] of [
+    ...([{}, path, sheet, { ...path, ...sheet }, { header: false }] as object[]).map(
+      (each) => ['csv', each] as const,
+    ),
+    ...([{}, path] as object[]).map((each) => ['ndjson', each] as const),
+  ]) {
+    const asked = { tenant: 'T', ...body };
+    const { json } = await service.call('POST', '/exports/preview', { body: { ...asked, format } });
+    const { text } = await service.call('POST', `/exports/${format}`, { body: asked });
+    // Whoever decodes the answer takes the byte order mark off.
+    const begin = `${json.head}${json.lines.join('')}`.replace(/^\ufeff/, '');
+    expect(text.slice(0, begin.length), JSON.stringify(asked)).toBe(begin);
+    expect(json.head.startsWith('\ufeff')).toBe('profile' in body);
+    expect(json.lines).toHaveLength(3);
+  }
+  const preview = async (body: object, token = service.adminToken) =>
+    (await service.call('POST', '/exports/preview', { token, body })).json;
+  const parquet = { tenant: 'T', format: 'parquet', where: 'n = 5', columns: ['event_id'] };
+  expect(await preview(parquet)).toEqual({ head: '', lines: ['{"event_id":"e5"}\n'] });
+  const { token } = await service.makeToken({ scopes: ['analytics:read'], tenants: ['U'] });
+  expect((await preview({ tenant: 'T', format: 'csv' }, token)).lines).toEqual([]);
+  const wrong = { tenant: 'T', format: 'csv', columns: ['password'] };
+  expect(await preview(wrong)).toMatchObject({ code: 'request_invalid' });
+});

@@ -20,6 +20,7 @@ import { cancelJob, getJob, getManifest, listJobs } from './jobs/list.ts';
 import { removeEndedFiles } from './jobs/sweep.ts';
 import { exportJobsContract } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
+import { previewLines } from './preview-lines.ts';
 import { toSelection } from './select.ts';
 import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
@@ -149,6 +150,11 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { template, ...selection } = body;
     const { slice } = await toSelection(db, selection, actor, { place: '/', isJob: true });
     return previewTemplate({ db, cold: options.cold }, slice, template);
+  });
+  http.route(exportsContract.previewExport, async ({ body, actor }) => {
+    const { format, ...request } = body;
+    const { slice } = await toSelection(db, request, actor, { place: '/', isJob: true });
+    return previewLines({ db, cold: options.cold }, slice, toFileOptions(format, request, slice));
   });
   addJobRoutes(http, db, options);
 }

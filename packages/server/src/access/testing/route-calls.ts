@@ -73,6 +73,7 @@ export const routeCalls: Readonly<
   estimateExport: ({ tenant }) => [{ query: { tenant } }],
   inferSchema: ({ tenant }) => [{ query: { tenant } }],
   previewTemplate: ({ tenant }) => [{ body: { tenant, template: { id: '{{event_id}}' } } }],
+  previewExport: ({ tenant }) => [{ body: { tenant, format: 'csv' } }],
   exportCsv: exportCalls,
   exportNdjson: exportCalls,
   exportParquet: exportCalls,

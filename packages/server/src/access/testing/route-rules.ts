@@ -86,6 +86,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   estimateExport: rule('analytics:read', reads, 'empty', untold),
   inferSchema: rule('analytics:read', reads, 'empty', untold),
   previewTemplate: rule('analytics:read', reads, 'empty', untold),
+  previewExport: rule('analytics:read', reads, 'empty', untold),
   exportCsv: rule('analytics:read', reads, 'empty', 'export.csv'),
   exportNdjson: rule('analytics:read', reads, 'empty', 'export.ndjson'),
   exportParquet: rule('analytics:read', reads, 'empty', 'export.parquet'),

@@ -246,6 +246,16 @@ test('--preview prints the first line of a template, and which records have none
   });
 });
 
+test('--preview prints how a file begins, and exports nothing', async () => {
+  api.on('POST /exports/preview', json({ head: 'store\n', lines: ['"A"\n', '"B"\n'] }));
+  const words = ['--month', '2026-03', '--columns', 'store', '--where', 'n > 1', '--preview'];
+  const { stdout } = await cli(['analytics', 'export', '--tenant', 'TX', ...words]);
+  expect(stdout).toBe('store\n"A"\n"B"\n');
+  expect(JSON.parse(String(api.requests.at(-1)?.body))).toEqual({
+    ...{ tenant: 'TX', month: '2026-03', where: 'n > 1', format: 'csv', columns: ['store'] },
+  });
+});
+
 test('--json says what was written', async () => {
   api.on('POST /exports/csv', sends());
   const { stdout } = await exports(['--out', 'tx.csv', '--json']);
@@ -262,7 +272,6 @@ refusesUsage(api, [
   ['analytics export --tenant T --month 2026-03 --typed', 'for --format parquet'],
   ['analytics export --tenant T --month 2026-03 --template openai-chat', 'for --format ndjson'],
   ['analytics export --tenant T --month 2026-03 --missing skip', 'needs --template'],
-  ['analytics export --tenant T --month 2026-03 --preview', '--preview needs --template'],
   [
     'analytics export --tenant TX --month 2001-02 --format xml',
     'Allowed choices are csv, ndjson, parquet',

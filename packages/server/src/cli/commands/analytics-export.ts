@@ -44,7 +44,7 @@ const options = [
     'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
     missingRules,
   ],
-  ['--preview', 'only print the first line that --template makes of a few records'],
+  ['--preview', 'only print how the file begins, or the first line that --template makes'],
   new Option(
     '--style <name>',
     'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
@@ -71,7 +71,7 @@ const exportSlice = verb({
   examples: [
     'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --style spreadsheet',
-    'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
+    'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score --preview',
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --typed --out train.parquet',
     'svcctl analytics export --tenant TX --version 2026-q1 --format ndjson --template openai-chat --missing skip --out chat.jsonl',
@@ -81,11 +81,12 @@ const exportSlice = verb({
   options,
   async act(context, options) {
     check(options);
-    if (options.preview) return preview(context, options);
+    if (options.preview && options.template !== undefined) return previewTemplate(context, options);
     const { requestOf } = await import('../exports/download.ts');
     const request = options.wait ? requestOf(context, options) : null;
     const client = await context.connect();
     const { isJobOnly, ...asked } = await sliceOf(context, client, options);
+    if (options.preview) return previewLines(context, client, { asked, options });
     if (options.style === 'spreadsheet') await noteCuts(context, client, asked);
     if (request === null) {
       await startJob(context, client, asked, options.json === true);
@@ -121,8 +122,30 @@ async function noteCuts(context: Context, client: Client, asked: StreamRequest):
   }
 }
 
+/** Prints how a file begins, with the rows of Parquet as JSON. */
+async function previewLines(
+  { out, note }: Context,
+  client: Client,
+  { asked, options }: { asked: StreamRequest; options: Options },
+): Promise<void> {
+  const { kind, dataset, version, split, profile } = asked.body;
+  const { format, where, header, columns } = options;
+  const { head, lines } = await client.json('POST /exports/preview', {
+    body: {
+      ...{ ...asked.slice, where, kind, dataset, version, split },
+      ...{ format, columns: listOf(columns), profile, ...(!header && { header }) },
+    },
+  });
+  await out.write(head + lines.join(''));
+  if (lines.length === 0) note('None of the first and last records fits.');
+}
+
+function listOf(columns: string | undefined): string[] | undefined {
+  return columns?.split(',').map((column) => column.trim());
+}
+
 /** Prints the first line that a template makes, and tells how many of the records that were looked at have none. */
-async function preview(context: Context, options: Options): Promise<void> {
+async function previewTemplate(context: Context, options: Options): Promise<void> {
   const { tenant, store, month, from, to, kind, where, dataset, split } = options;
   const client = await context.connect();
   const version = await versionOf(context, client, options);
@@ -165,9 +188,8 @@ function check(options: Options): void {
   if (template !== undefined && (format !== 'ndjson' || options.columns !== undefined)) {
     throw usage('--template is for --format ndjson, and without --columns.');
   }
-  const ofTemplate = (['missing', 'preview'] as const).find((name) => options[name] !== undefined);
-  if (ofTemplate !== undefined && template === undefined) {
-    throw usage(`--${ofTemplate} needs --template.`);
+  if (options.missing !== undefined && template === undefined) {
+    throw usage('--missing needs --template.');
   }
   if (typed && format !== 'parquet') throw usage('--typed is for --format parquet.');
   if (!wait && !async && !needsJob(options)) throw usage('--no-wait needs --async.');
@@ -194,7 +216,7 @@ async function sliceOf(
     profile,
     version: version?.id,
     split,
-    columns: options.columns?.split(',').map((column) => column.trim()),
+    columns: listOf(options.columns),
     typed: options.typed,
     template: await templateOf(context, options.template),
     missing: options.missing,

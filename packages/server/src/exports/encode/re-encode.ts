@@ -7,7 +7,7 @@ import { type Cell, MachineCsvReader } from './csv-cells.ts';
 import { isOwnColumn, type TierRows } from './rows.ts';
 
 /** How to make the requested columns out of columns that a tier can write. */
-type ColumnPlan = {
+export type ColumnPlan = {
   /** The columns that the tier writes, as machine CSV. */
   readonly source: readonly ExportColumn[];
   /** Whether there are field paths among them, so that what the tier writes has to be re-encoded. */

@@ -1,13 +1,12 @@
 import { readRows } from '../encode/both-tiers.ts';
-import { type Cell, dialects, lineOf } from '../encode/csv-cells.ts';
-import { pickJson, planColumns, reEncodeRows } from '../encode/re-encode.ts';
-import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
+import { planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
 import { sumCounts } from '../typed/row-counter.ts';
 import { misfitsOf } from '../typed/take-row.ts';
 import { readTemplate } from '../typed/template.ts';
 import { fileExtension, type LineTemplate } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
+import { createLineWriter } from './line-writer.ts';
 import { magic } from './parquet/footer.ts';
 import { openParquet, parquetTail, proveParquet } from './parquet/parquet.ts';
 import { proofOf, proveCsv, proveNdjson } from './prove.ts';
@@ -42,27 +41,17 @@ function createForm(options: FileOptions): Form {
  * are re-encoded.
  */
 function csv(options: FileOptions): Form {
-  const { columns, profile } = options;
-  const plan = planColumns(columns);
-  const dialect = dialects[profile];
-  const isPlain = profile === 'machine' && !plan.hasPaths;
+  const { plan, head, encodeRow } = createLineWriter(options);
+  const isPlain = options.profile === 'machine' && !plan.hasPaths;
   return {
     ...textForm('text/csv; charset=utf-8', options),
-    head: csvHead(options),
+    head: Buffer.from(head),
     async openRows(snapshot) {
       const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
-      if (isPlain) return rows;
-      return reEncodeRows(rows, plan, (cells) => lineOf(cells, dialect));
+      return isPlain ? rows : reEncodeRows(rows, plan, encodeRow);
     },
     prove: (duckdb, written) => proveCsv(duckdb, written, options),
   };
-}
-
-/** What comes before the rows: the byte order mark of the profile, if any, and the header, if it is wanted. */
-function csvHead({ columns, header, profile }: FileOptions): Buffer {
-  const names = columns.map((name) => ({ text: name, isText: /[",\r\n]/.test(name) }));
-  const dialect = dialects[profile];
-  return Buffer.from(dialect.start + (header ? lineOf(names, dialect) : ''));
 }
 
 /**
@@ -70,15 +59,15 @@ function csvHead({ columns, header, profile }: FileOptions): Buffer {
  * each line is the record as it was sent, which ingest accepts again.
  */
 function ndjson(options: FileOptions): Form {
-  const { columns, template } = options;
+  const { template } = options;
   if (template !== undefined) return templated(options, template);
-  const plan = planColumns(columns, pickJson);
+  const { plan, encodeRow } = createLineWriter(options);
   return {
     ...textForm('application/x-ndjson', options),
     async openRows(snapshot) {
       const kind = plan.hasPaths ? 'csv' : 'json';
       const rows = await readRows(snapshot, { kind, columns: plan.source });
-      return plan.hasPaths ? reEncodeRows(rows, plan, lineEncoder(columns)) : rows;
+      return plan.hasPaths ? reEncodeRows(rows, plan, encodeRow) : rows;
     },
     prove: (duckdb, written) => proveNdjson(duckdb, written, options),
   };
@@ -103,23 +92,6 @@ function templated(options: FileOptions, template: LineTemplate): Form {
       const { rows } = await proveNdjson(duckdb, written, options);
       return { rows: rows + skipped, digest: null };
     },
-  };
-}
-
-function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => string {
-  const members = columns.map((name) => ({
-    key: `${JSON.stringify(name)}:`,
-    // The value of a field path is JSON text already, as it is spelled in the source.
-    isRaw: !isOwnColumn(name) || jsonKindOf(name) === 'raw',
-  }));
-  return (cells) => {
-    let text = '';
-    members.forEach(({ key, isRaw }, at) => {
-      const cell = cells[at] ?? null;
-      if (cell === null) return;
-      text += `${text === '' ? '' : ','}${key}${isRaw ? cell.text : JSON.stringify(cell.text)}`;
-    });
-    return `{${text}}\n`;
   };
 }
 

@@ -1,15 +1,10 @@
 import type { Static } from 'typebox';
 import type { Database } from '../../platform/postgres/database.ts';
-import {
-  type ColdReader,
-  type RecordRow,
-  readTagWindows,
-  type Slice,
-  sampleRecords,
-} from '../../records/index.ts';
+import { type ColdReader, readTagWindows, type Slice, sampleRecords } from '../../records/index.ts';
 import type { templatePreviewSchema } from '../contract.ts';
 import type { Cell } from '../encode/csv-cells.ts';
 import { cellOf } from '../estimate.ts';
+import { onlyOnce } from '../preview-lines.ts';
 import type { LineTemplate } from '../values.ts';
 import { createFiller, fillerColumns } from './fill-row.ts';
 import { readTemplate } from './template.ts';
@@ -18,8 +13,6 @@ export type TemplatePreview = Static<typeof templatePreviewSchema>;
 
 /** So many records are looked at, half of them from each end of the slice. */
 const looks = 20;
-
-const keyOf = ({ store, occurred_at, event_id }: RecordRow) => [store, occurred_at, event_id];
 
 /**
  * Returns the first line that a template makes of some records of a slice, and how many of them have no value for it.
@@ -34,11 +27,9 @@ export async function previewTemplate(
   const { encodeRow, skipped } = createFiller({ lines, missing: 'skip' });
   const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(source.db, slice.tenant)) };
   const sample = await sampleRecords(source, tagged, looks);
-  // The ends of a small slice have the same records.
-  const rows = new Map(sample.map((row) => [JSON.stringify(keyOf(row)), row])).values();
   let looked = 0;
   let first: Pick<TemplatePreview, 'line' | 'record'> = { line: null, record: null };
-  for (const row of rows) {
+  for (const row of onlyOnce(sample)) {
     looked += 1;
     const line = encodeRow(
       columns.map((column): Cell => {
