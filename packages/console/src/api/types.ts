@@ -27,6 +27,7 @@ import type {
   icebergContract,
   incidentDetailSchema,
   incidentReceiptSchema,
+  linesPreviewSchema,
   listedIncidentSchema,
   monthSumSchema,
   moveSchema,
@@ -111,6 +112,9 @@ export type AuditVerdict = Static<typeof auditVerdictSchema>;
 /** The body of an export request, of any format, as its job stores it. */
 export type ExportRequest = Static<typeof csvRequestSchema> &
   Pick<Static<typeof ndjsonRequestSchema>, 'template' | 'missing'> & { typed?: true };
+
+/** How a file begins. */
+export type LinesPreview = Static<typeof linesPreviewSchema>;
 
 /** The first line that a template makes. */
 export type TemplatePreview = Static<typeof templatePreviewSchema>;

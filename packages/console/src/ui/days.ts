@@ -17,6 +17,9 @@ export function daysParams({ from, to }: { from?: string | undefined; to?: strin
 /** Days from the first to the last, both included. */
 export type DayRange = { readonly from: string; readonly to: string };
 
+/** All days that records may have. */
+export const allDays: DayRange = { from: earliestDay, to: latestDay };
+
 /** First and last day of `YYYY-MM`. */
 export function monthEnds(month: string): [string, string] {
   return [`${month}-01`, `${month}-${daysIn(month)}`];

@@ -38,6 +38,7 @@ import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } f
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
 import { canPickFile, type ExportState, hasEnded, isUnderWay, useExport } from './export-run.ts';
+import { FirstLines } from './first-lines.tsx';
 import { faultAt, LinesChoice } from './lines-choice.tsx';
 import { TypedColumns } from './typed-columns.tsx';
 
@@ -141,6 +142,12 @@ function Order(props: OrderProps): ReactNode {
   const way = isOnlyJob ? 'job' : (choices.way ?? better);
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;
+  const hasLines =
+    !isAwaited &&
+    faults.fault === null &&
+    choice.columns?.length !== 0 &&
+    !isTyped(choice) &&
+    !(format === 'ndjson' && choices.lines !== 'records');
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
   return (
     <>
@@ -155,7 +162,9 @@ function Order(props: OrderProps): ReactNode {
           />
         )}
         <fieldset className="stack gap-12" disabled={common.isFixed}>
-          {choices.versionId === undefined && <PageDays label="Days" {...props.pageDays} />}
+          {choices.versionId === undefined && (
+            <PageDays label="Days" hasQuarters {...props.pageDays} />
+          )}
           <FormatChoice {...common} />
           {isTyped(choice) && <TypedColumns choice={choice} isKnown={!isAwaited} />}
           <DatasetChoice {...common} versions={versions} isLacking={isLacking} />
@@ -171,6 +180,7 @@ function Order(props: OrderProps): ReactNode {
             <ColumnChoice {...common} byDefault={byDefault} fault={faults.fault} />
           )}
           {format === 'csv' && <ProfileChoice {...common} />}
+          {hasLines && <FirstLines choice={choice} />}
         </fieldset>
         {!isAwaited && (
           <CliBlock

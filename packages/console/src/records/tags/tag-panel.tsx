@@ -6,7 +6,7 @@ import type { DatasetName } from '../../api/values.ts';
 import { Quarters } from '../../ui/day-choices.tsx';
 import { DayField } from '../../ui/day-field.tsx';
 import { readRange } from '../../ui/day-range.ts';
-import { earliestDay, latestDay } from '../../ui/days.ts';
+import { allDays } from '../../ui/days.ts';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -24,8 +24,6 @@ import { useCreateTag, useTagPreview } from './tag-acts.ts';
 import { sliceOfTag, type TagPlace, type TagValues, tagOf, valuesOf } from './tag-window.ts';
 import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
-
-const allDays = { from: earliestDay, to: latestDay };
 
 type TagPanelProps = {
   place: TagPlace;
