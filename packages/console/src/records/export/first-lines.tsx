@@ -11,7 +11,7 @@ import classes from './export.module.css';
 /** Whoever writes a path of columns sees the lines when he rests. */
 const restMillis = 400;
 /** An enrichment may be long; how its line begins is enough to see. */
-const mostCharacters = 400;
+const mostCharacters = 240;
 
 /** The first three rows of the file in its format. What cannot be read leaves the panel as it is: the size says why. */
 export function FirstLines({ choice }: { choice: ExportChoice }): ReactNode {
