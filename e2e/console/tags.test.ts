@@ -314,6 +314,9 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   });
   await page.getByRole('button', { name: 'FREEZE…' }).click();
   const question = panel(page, 'FREEZE A DATASET OF TX');
+  const frozen = question.getByRole('region', { name: 'What is frozen' });
+  await frozen.getByText(/^[\d,]+ records? tagged now/).waitFor();
+  await frozen.getByText(/^TX › \S+ › 2001-.* · [\d,]+ records?$/).waitFor();
   await question.getByLabel('Name').fill('2001-q1');
   await question.getByLabel('test', { exact: true }).fill('5');
   await question.getByText('80 + 10 + 5 = 95').waitFor();

@@ -2,13 +2,18 @@ import { Button, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
-import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
+import type { DatasetVersion, NewVersion, Shares, Tag } from '../../api/types.ts';
 import { type DatasetName, type SplitName, splitNames } from '../../api/values.ts';
 import { ActionForm } from '../../ui/form.tsx';
+import { formatBytes } from '../../ui/format.ts';
+import { SkeletonText } from '../../ui/list.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { useForm } from '../../ui/use-form.ts';
+import { countOf, sliceText } from '../../ui/words.ts';
 import { DatasetChoice } from '../tags/tags-view.tsx';
+import { useTags } from '../tags/use-tags.ts';
 import { versionsKey, versionsPath } from './use-versions.ts';
 import classes from './versions.module.css';
 
@@ -66,6 +71,7 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         does not delete them unless it is told to.
       </p>
       <DatasetChoice value={values.dataset} onChange={(dataset) => set({ dataset })} />
+      <Tagged tenant={tenant} dataset={values.dataset} />
       <TextInput
         label="Name"
         description="As it is asked for in exports: such as 2001-q1"
@@ -98,6 +104,42 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
       />
     </ActionForm>
   );
+}
+
+const fewTags = 5;
+
+/** What is frozen: how many records are tagged, and the latest of the slices that are. */
+function Tagged({ tenant, dataset }: { tenant: string; dataset: DatasetName }): ReactNode {
+  const params = { tenant, dataset };
+  const size = useRead<{ rows: number; bytes: number }>(
+    ['records', 'estimate', params],
+    '/exports/estimate',
+    { params, isOne: true, everyMillis: null },
+  );
+  const tags = useTags({ tenant }, true).data?.data.filter((tag) => tag.dataset === dataset) ?? [];
+  if (size.data === undefined) return size.isError ? null : <SkeletonText width="260px" />;
+  const { rows, bytes } = size.data;
+  const more = tags.length - fewTags;
+  return (
+    <section aria-label="What is frozen">
+      <p>
+        <strong>{countOf(rows, 'record')}</strong> tagged now · {formatBytes(bytes)}
+      </p>
+      {tags.slice(0, fewTags).map((tag) => (
+        <p key={tag.id} className="muted small">
+          {tagText(tag)}
+        </p>
+      ))}
+      {more > 0 && <p className="muted small">and {countOf(more, 'tag')} more</p>}
+    </section>
+  );
+}
+
+/** `TX › DFW › 2001-01-01 – 2001-01-31 · 730 records`; a tag without days is of all of them. */
+function tagText({ tenant, store, from, to, count }: Tag): string {
+  const days = { from: from ?? undefined, to: to ?? undefined };
+  const slice = sliceText({ tenant, store: store ?? undefined, ...days });
+  return `${slice}${from === null ? ' › all days' : ''} · ${countOf(count, 'record')}`;
 }
 
 /** The three fields for the shares of training, validation and test. */
