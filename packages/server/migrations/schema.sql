@@ -26,6 +26,35 @@ CREATE UNIQUE INDEX access_tokens_person_idx ON public.access_tokens USING btree
 
 CREATE UNIQUE INDEX access_tokens_previous_hash_idx ON public.access_tokens USING btree (previous_hash) WHERE (previous_hash IS NOT NULL);
 
+create table approvals (
+  id text collate "C" not null,
+  acts text[] not null,
+  route text not null,
+  params json not null,
+  body json,
+  says text not null,
+  about json not null,
+  tenant text collate "C",
+  asker_id text collate "C" not null,
+  asker_name text not null,
+  asker_root text collate "C" not null,
+  request_id text not null,
+  address text,
+  user_agent text,
+  asked_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null default (now() + '24:00:00'::interval),
+  state text not null default 'waiting'::text,
+  ended_at timestamp with time zone,
+  ended_by_id text collate "C",
+  ended_by_name text,
+  run text,
+  outcome text,
+  constraint approvals_pkey PRIMARY KEY (id),
+  constraint approvals_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'confirmed'::text, 'rejected'::text, 'expired'::text, 'void'::text])))
+);
+
+CREATE INDEX approvals_waiting_idx ON public.approvals USING btree (expires_at) WHERE (state = 'waiting'::text);
+
 create table audit_chain (
   is_only boolean not null default true,
   last_place bigint not null default 0,

@@ -1,3 +1,4 @@
+import { approvalsContract } from './access/approvals.contract.ts';
 import { accessContract } from './access/contract.ts';
 import { portalContract } from './access/portal.contract.ts';
 import { checksContract } from './checks/contract.ts';
@@ -19,6 +20,7 @@ import { webhooksContract } from './webhooks/contract.ts';
 /** All that clients may see of the API: routes as data, by name. */
 export const apiContract = {
   ...accessContract,
+  ...approvalsContract,
   ...portalContract,
   ...checksContract,
   ...recordsContract,
@@ -37,6 +39,7 @@ export const apiContract = {
   ...jobsContract,
 } as const;
 
+export * from './access/approvals.contract.ts';
 export * from './access/audit-chain.contract.ts';
 export * from './access/contract.ts';
 export * from './access/portal.contract.ts';

@@ -17,8 +17,9 @@ const maxUserAgentLength = 200;
 
 /** Makes the function that writes entries to the audit log. It removes any secret that `before` or `after` may hold. */
 export function createAudit(): Audit {
-  return async (db, { actor, request, action, target, before, after, ...whom }) =>
-    queries.insertAuditEntry(db, {
+  return async (db, { actor, request, action, target, before, after, ...whom }) => {
+    await request.settle?.(db);
+    await queries.insertAuditEntry(db, {
       // Who is not known has none.
       tokenId: actor.tokenId === '' ? null : actor.tokenId,
       tokenName: actor.name,
@@ -31,6 +32,7 @@ export function createAudit(): Audit {
       before: toJson(before),
       after: toJson(after),
     });
+  };
 }
 
 /** An entry of what nobody has asked for by a request. */

@@ -1,4 +1,5 @@
 export { tellAddressRefusals } from './address-refusals.ts';
+export { createApprove, endApprovals } from './approvals.ts';
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
 export { accessContract, type NewToken } from './contract.ts';

@@ -4,6 +4,7 @@ import type { Audit } from '../platform/audit.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import { callbackPath } from '../platform/identity-server.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { addApprovalRoutes } from './approvals.ts';
 import { listAuditLog } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
 import { accessContract } from './contract.ts';
@@ -52,6 +53,7 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   const { audit, clock, cursorKey, publicUrl, personTokenDays } = options;
   addSessionRoutes(http, db, options);
   addPortalRoutes(http, db, options);
+  addApprovalRoutes(http, db, options);
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import {
   addAccessRoutes,
+  createApprove,
   createAuthenticate,
   createRateLimit,
   createSignInGuard,
@@ -84,6 +85,7 @@ export function createHttp(
     },
     isTrusted,
     isSecure: settings.publicUrl?.startsWith('https:') ?? false,
+    approve: createApprove(db, { acts: settings.fourEyes, ...routeTools(host) }),
     assertReady,
     onProblem: (code) => metrics.observeProblem(code),
   });

@@ -92,7 +92,7 @@ const notCompared = [
   ...['schema_migrations', 'backups', 'restores', 'restored_files', 'sessions', 'sign_in_links'],
   ...['export_links', 'limit_use', 'verifications', 'verified_tenants', 'work_shares'],
   ...['audit_log', 'audit_links', 'audit_chain', 'stored_days', 'lanes', 'processes'],
-  ...['notices', 'iceberg_snapshots', 'iceberg_manifests', 'portal_links'],
+  ...['notices', 'iceberg_snapshots', 'iceberg_manifests', 'portal_links', 'approvals'],
 ];
 
 /** The rows of all tables, as a text for each. */

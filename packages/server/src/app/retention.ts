@@ -1,4 +1,4 @@
-import { pruneAudit } from '../access/index.ts';
+import { endApprovals, pruneAudit } from '../access/index.ts';
 import { listGoneDeliveries, noteGoneExports } from '../exports/index.ts';
 import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -79,6 +79,7 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
       async prune(signal) {
         const { historyDays, auditDays } = settings;
         if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
+        await endApprovals(db);
         if (auditDays > 0)
           await pruneAudit(db, { days: auditDays, copiedTo: auditCopiesOf(settings), signal });
         await endOldUploads(cold, { clock: systemClock, log, signal });

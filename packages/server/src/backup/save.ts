@@ -210,7 +210,7 @@ async function write(
 }
 
 /**
- * What a restored database makes anew, or should not have: sessions and one-time links may have been ended since, the
+ * What a restored database makes anew, or should not have: sessions, one-time links and what waits to be confirmed may have ended since, the
  * limits and processes are those of the minute, and the files of Iceberg are in no backup.
  */
 const leftOut: readonly string[] = [
@@ -220,6 +220,7 @@ const leftOut: readonly string[] = [
   'sessions',
   'sign_in_links',
   'portal_links',
+  'approvals',
   'export_links',
   'limit_use',
   'processes',

@@ -46,7 +46,7 @@ export type ListRoute =
 /** These answer all rows at once, and take no limit. */
 const wholeRoutes = [
   ...(['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const),
-  'GET /webhook/portal-links',
+  ...(['GET /approvals', 'GET /webhook/portal-links'] as const),
 ] as const;
 type WholeRoute = (typeof wholeRoutes)[number];
 

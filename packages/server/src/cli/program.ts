@@ -22,6 +22,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 co
 const loaders = loading({
   analytics: () => import('./commands/analytics-export.ts'),
   apply: () => import('./commands/apply.ts'),
+  approvals: () => import('./commands/approvals.ts'),
   audit: () => import('./commands/audit.ts'),
   backup: () => import('./commands/backup.ts'),
   completion: async () => ({
@@ -107,6 +108,7 @@ const groups = {
     'ps [options]': 'the processes of the service',
     notify: 'who is told of what is wrong',
     tokens: 'access tokens',
+    approvals: 'what somebody else must confirm',
     audit: 'who did what, when and from where',
     keys: 'the keys that webhook secrets are encrypted with',
     database: 'the database itself: spread it over workers',

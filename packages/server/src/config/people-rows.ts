@@ -1,4 +1,5 @@
-import { groupTable, integer, issuer, text } from './types.ts';
+import { fourEyesActs } from '../kernel/values.ts';
+import { groupTable, integer, issuer, subset, text } from './types.ts';
 
 /** How people sign in with the identity that their company gave them. */
 export const peopleRows = {
@@ -54,6 +55,11 @@ export const peopleRows = {
   personTokenDays: {
     ...integer('SVC_PERSON_TOKEN_DAYS', 90, 0, 3650),
     help: 'Days after which an access token expires at the latest that a person made who signed in with the company’s identity; 0 = whenever they say.',
+    sharedBy: ['api'],
+  },
+  fourEyes: {
+    ...subset('SVC_FOUR_EYES', fourEyesActs, []),
+    help: 'Acts that one asks for and somebody else confirms within 24 hours, separated by commas: erase (records, incidents), delete_days (delete sooner), adopt_store, lift_hold; unset = none. Commands on the machine with these settings ask nobody.',
     sharedBy: ['api'],
   },
 } as const;

@@ -61,15 +61,16 @@ export function oneOf<const T extends string>(
   return { env, type: `one of ${values.join(', ')}`, default: fallback, parse };
 }
 
-/** The setting is a list of members separated by commas, without repetitions. The default is all members. */
+/** The setting is a list of members separated by commas, without repetitions. The default is all members, or those given. */
 export function subset<const T extends string>(
   env: string,
   values: readonly T[],
+  fallback: readonly T[] = values,
 ): SettingRow<readonly T[]> {
   const parse = (value: string) => [
     ...new Set(value.split(',').map((part) => member(values, part.trim()))),
   ];
-  return { env, type: `some of ${values.join(',')}`, default: values, parse };
+  return { env, type: `some of ${values.join(',')}`, default: fallback, parse };
 }
 
 /**

@@ -2,6 +2,16 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor, TokenlessActor } from '../kernel/actor.ts';
 import type { Queryable } from './postgres/database.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /**
+     * Present on a request that somebody else has confirmed: marks it as confirmed, in the transaction of the act. Throws
+     * 409 `approval_ended` when that has happened before.
+     */
+    settle?: (db: Queryable) => Promise<void>;
+  }
+}
+
 /** One act of an operator, as the audit log keeps it. */
 export type AuditEntry = {
   readonly actor: Actor;

@@ -7,6 +7,7 @@ import { listOrphans, listSegments, removeOrphans } from './objects.ts';
 import { getPlan } from './policies/plan.ts';
 import {
   deletePolicy,
+  foreseePolicy,
   getPolicy,
   listPolicies,
   listTenantStates,
@@ -17,6 +18,7 @@ import { runs } from './runs/queries.ts';
 import { requestRun } from './runs/runs.ts';
 import {
   adoptStore,
+  foreseeAdoption,
   getStore,
   getStoreCounted,
   type RetentionOptions,
@@ -50,11 +52,16 @@ function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptio
   http.route(retentionContract.getPolicy, ({ params, actor }) =>
     getPolicy(db, actor, params.tenant),
   );
-  http.route(retentionContract.putPolicy, ({ params, body, actor, request }) =>
-    putPolicy(db, { actor, request, audit }, params.tenant, body),
+  http.route(
+    retentionContract.putPolicy,
+    ({ params, body, actor, request }) =>
+      putPolicy(db, { actor, request, audit }, params.tenant, body),
+    ({ params, body }) => foreseePolicy(db, params.tenant, body),
   );
-  http.route(retentionContract.deletePolicy, ({ params, actor, request }) =>
-    deletePolicy(db, { actor, request, audit }, params.tenant),
+  http.route(
+    retentionContract.deletePolicy,
+    ({ params, actor, request }) => deletePolicy(db, { actor, request, audit }, params.tenant),
+    ({ params }) => foreseePolicy(db, params.tenant, null),
   );
 }
 
@@ -73,8 +80,10 @@ function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions)
   http.route(retentionContract.removeOrphans, ({ body, actor, request }) =>
     removeOrphans(db, options, { actor, request, keys: body.object_keys }),
   );
-  http.route(retentionContract.adoptStore, ({ actor, request }) =>
-    adoptStore(db, options.store, { actor, request, audit }),
+  http.route(
+    retentionContract.adoptStore,
+    ({ actor, request }) => adoptStore(db, options.store, { actor, request, audit }),
+    ({ actor }) => foreseeAdoption(options.store, actor),
   );
   http.route(retentionContract.startRun, async ({ body, actor, request }) => {
     refuseReadOnly(options.store.fence);

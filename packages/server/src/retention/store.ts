@@ -1,6 +1,7 @@
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { type Act, type Audit, noteAct } from '../platform/audit.ts';
+import type { Foreseen } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectInfo, ObjectStore } from '../platform/objects/objects.ts';
@@ -110,6 +111,16 @@ export async function adoptStore(db: Database, tools: StoreTools, act: Act): Pro
     throw error;
   }
   return getStore(tools, actor);
+}
+
+/** Says from whom `adoptStore` would take the store. */
+export async function foreseeAdoption(tools: StoreTools, actor: Actor): Promise<Foreseen> {
+  const { state, written_by: owner } = await getStore(tools, actor);
+  const from = owner === null ? '' : `, which ${owner} wrote last`;
+  return {
+    ...{ acts: ['adopt_store'], tenant: null, about: { state, owner } },
+    says: `Takes the store of cold data over for this database${from}.`,
+  };
 }
 
 /** The time limit for taking over the store. */

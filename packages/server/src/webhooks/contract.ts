@@ -273,6 +273,7 @@ export const webhooksContract = {
       description:
         'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
       stepUp: true,
+      fourEyes: ['erase'],
       responses: {
         200: { description: 'The receipt.', schema: incidentReceiptSchema },
         409: problem,

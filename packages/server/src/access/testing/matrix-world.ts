@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, vi } from 'vitest';
 import type { CallOptions, TestService } from '../../../test/service.ts';
-import { newAccessToken } from '../../kernel/ids.ts';
+import { newAccessToken, newId } from '../../kernel/ids.ts';
 import { seedDeliveries, seedDelivery } from '../../webhooks/dead-letters/testing/seed.ts';
 import { laneOf } from '../../webhooks/lanes.ts';
+import { makeRoot } from './make-root.ts';
 
 /** Where the schedules of the matrix deliver. */
 export const deliveries = join(tmpdir(), `svcctl-matrix-${process.pid}`);
@@ -15,6 +16,7 @@ export const deliveries = join(tmpdir(), `svcctl-matrix-${process.pid}`);
 const kindsByPath = [
   ['/tokens/', 'token'],
   ['/sessions/', 'session'],
+  ['/approvals/', 'approval'],
   ['/enrichment/tags/', 'tag'],
   ['/enrichment/dataset-versions/', 'version'],
   ['/exports/links/', 'link'],
@@ -160,7 +162,7 @@ function makersOf(
       const { data } = await call('GET', '/sessions');
       return data.find((row: { actor: { token_id: string } }) => row.actor.token_id === id).id;
     },
-    ...portalMakers(service, call, tenant),
+    ...guestMakers(service, call, tenant),
     tag() {
       const from = day();
       const window = { store: `S${made}`, from, to: from };
@@ -241,13 +243,25 @@ function makersOf(
   return makers;
 }
 
-/** Links into the portal, the codes of such, and the cookies of those that were opened. */
-function portalMakers(service: TestService, call: Caller['call'], tenant: string) {
+/**
+ * Links into the portal, the codes of such, and the cookies of those that were opened; and what somebody else has asked
+ * for, by a token that no other has made.
+ */
+function guestMakers(service: TestService, call: Caller['call'], tenant: string) {
   const make = () => call('POST', '/webhook/portal-links', { body: { tenant } });
   const portalCode = async (): Promise<string> => (await make()).url.split('code=').at(-1);
   return {
     portalLink: async (): Promise<string> => (await make()).id,
     portalCode,
+    async approval() {
+      const [id, { id: asker }] = [newId('apr'), await makeRoot(service, { name: 'asker' })];
+      const about = { days: null, kept: null, hold: false };
+      await service.db.query(sql`
+        insert into approvals (id, acts, route, params, body, says, about, tenant, asker_id, asker_name, asker_root, request_id)
+        values (${id}, '{delete_days}', 'putPolicy', ${JSON.stringify({ tenant })}, '{"hot_days":3}', 'Does it.',
+          ${JSON.stringify(about)}, ${tenant}, ${asker}, 'asker', ${asker}, 'req_asked')`);
+      return id;
+    },
     async visit() {
       const options = { token: null, body: { code: await portalCode() } };
       const { headers } = await service.call('POST', '/portal/session', options);

@@ -49,6 +49,11 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   listAuditLog: rule('audit:read', reads, 'empty', untold),
   verifyAuditLog: rule('audit:read', reads, '403', untold),
 
+  listApprovals: rule('admin', reads, 'empty', untold),
+  getApproval: rule('admin', reads, '404', untold),
+  confirmApproval: rule('admin', 'confirms', '404', 'approval.confirm'),
+  rejectApproval: rule('admin', 'asking again undoes it', '404', 'approval.reject'),
+
   createPortalLink: rule('webhooks:manage', 'confirms', '400', 'portal_link.create'),
   listPortalLinks: rule('webhooks:manage', reads, 'empty', untold),
   revokePortalLink: rule(

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TSchema, type TString, Type } from 'typebox';
-import type { Scope } from '../../kernel/values.ts';
+import type { FourEyesAct, Scope } from '../../kernel/values.ts';
 import { problem } from './schemas.contract.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -23,6 +23,8 @@ export type RouteContract = {
    * true.
    */
   readonly stepUp?: true | { readonly when: readonly string[] } | { readonly unless: string };
+  /** The acts that it may be, which another must confirm where `SVC_FOUR_EYES` names them. */
+  readonly fourEyes?: readonly FourEyesAct[];
   readonly params?: TSchema;
   /** The query parameters: an object of text, integer and boolean properties. */
   readonly query?: TSchema;

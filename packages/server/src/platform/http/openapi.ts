@@ -190,7 +190,12 @@ const problemDocument = {
 
 function operationOf(contract: RouteContract): Operation {
   const { scope } = contract;
-  const paragraphs = [contract.description, stepUpSentence(contract.stepUp), scopeSentence(scope)];
+  const paragraphs = [
+    contract.description,
+    stepUpSentence(contract.stepUp),
+    fourEyesSentence(contract.fourEyes),
+    scopeSentence(scope),
+  ];
   const headers = Object.entries(contract.headers ?? {}).map(([name, description]) =>
     parameter(name, 'header', false, { type: 'string', description }),
   );
@@ -218,6 +223,12 @@ function stepUpSentence(stepUp: RouteContract['stepUp']): string {
         : `Unless \`${stepUp.unless}\` is set, a`;
   }
   return `${who} console session must have confirmed with its access token within ten minutes (\`POST /session/confirm\`), else 403 \`step_up_required\`; a call with the token itself needs no more.`;
+}
+
+function fourEyesSentence(acts: RouteContract['fourEyes']): string {
+  if (acts === undefined) return '';
+  const names = acts.map((act) => `\`${act}\``).join(' or ');
+  return `Where \`SVC_FOUR_EYES\` names ${names}, it is kept for 24 hours and answered with 403 \`approval_required\` and an \`approval_id\`: somebody else confirms it (\`POST /approvals/:id/confirm\`).`;
 }
 
 function scopeSentence(scope: RouteContract['scope']): string {

@@ -12,6 +12,7 @@ import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import { withShownNames } from '../../kernel/shown-names.ts';
+import type { FourEyesAct } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
 import { compressAnswer } from './compress-answer.ts';
 import {
@@ -57,14 +58,40 @@ export type Handler<C extends RouteContract> = (
   },
 ) => Promise<unknown>;
 
+/** What a call would do, for whoever is to confirm it. */
+export type Foreseen = {
+  /** Which acts of four eyes it is; none: nobody need confirm it. */
+  readonly acts: readonly FourEyesAct[];
+  /** Whom it concerns; null: all tenants. */
+  readonly tenant: string | null;
+  /** In words, without personal data, since they are kept. */
+  readonly says: string;
+  /** A value for JSON: what must be the same when it is confirmed. */
+  readonly about: unknown;
+};
+
+/** Says what a call would do, and throws what the call would throw at once. It changes nothing. */
+export type Foresee<C extends RouteContract> = (
+  call: Pick<Parameters<Handler<C>>[0], 'params' | 'body' | 'actor' | 'request'>,
+) => Promise<Foreseen>;
+
+/** A route whose calls somebody else may have to confirm. */
+export type GuardedRoute = {
+  readonly contract: RouteContract;
+  readonly handler: Handler<RouteContract>;
+  readonly foresee: Foresee<RouteContract>;
+};
+
 export type HttpServer = {
   readonly fastify: FastifyInstance;
   readonly contracts: readonly RouteContract[];
   /**
    * Serves a route of the API. What the handler returns becomes the JSON answer, with the first status of the
-   * contract's responses; where that is 204, nothing is.
+   * contract's responses; where that is 204, nothing is. With `foresee` somebody else may have to confirm its calls.
    */
-  route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
+  route<C extends RouteContract>(contract: C, handler: Handler<C>, foresee?: Foresee<C>): void;
+  /** The routes with `foresee`, by the ids of their contracts. */
+  readonly guarded: ReadonlyMap<string, GuardedRoute>;
   /** Speaks to clients of some paths as they expect it. */
   speak(dialect: Dialect): void;
   /**
@@ -100,6 +127,8 @@ export type HttpOptions = {
   isTrusted?: (address: string) => boolean;
   /** Whether browsers reach the service by https only. */
   isSecure?: boolean;
+  /** Throws 403 `approval_required` when somebody else must confirm the call. */
+  approve?(route: GuardedRoute, call: Parameters<Foresee<RouteContract>>[0]): Promise<void>;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
   /** Is called with the code of each problem that is answered. */
@@ -138,6 +167,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
+  const guarded = new Map<string, GuardedRoute>();
   let isLeaving = false;
 
   const { server } = fastify;
@@ -158,14 +188,24 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   return {
     fastify,
     contracts,
+    guarded,
     leave() {
       isLeaving = true;
     },
     isLeaving: () => isLeaving,
     cutConnections: () => connections.cut(),
     speak: (dialect) => void dialects.push(dialect),
-    route(contract, handler) {
+    route(contract, given, foresee) {
       contracts.push(contract);
+      let handler = given;
+      if (foresee !== undefined) {
+        const route = { contract, handler: given, foresee } as unknown as GuardedRoute;
+        guarded.set(contract.id, route);
+        handler = async (call) => {
+          await options.approve?.(route, call as Parameters<GuardedRoute['foresee']>[0]);
+          return given(call);
+        };
+      }
       if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
       // The handler reads the body itself, whatever its type is.
       else

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { numberOf } from '../../kernel/values.ts';
-import type { HttpServer } from '../../platform/http/server.ts';
+import type { Foreseen, HttpServer } from '../../platform/http/server.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import {
   type EraseReceipt,
@@ -29,12 +29,17 @@ import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
 import { createRunning } from './running.ts';
 import { type EraseScope, toScope } from './scope.ts';
 
-export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase' | 'forget'>): void {
+export function addEraseRoutes(
+  http: HttpServer,
+  eraser: Pick<Eraser, 'erase' | 'foresee' | 'forget'>,
+): void {
   http.route(retentionContract.planErasure, ({ body, actor, request }) =>
     eraser.erase({ actor, request }, { ...body, dry_run: true }),
   );
-  http.route(retentionContract.eraseRecords, ({ body, actor, request }) =>
-    eraser.erase({ actor, request }, body),
+  http.route(
+    retentionContract.eraseRecords,
+    ({ body, actor, request }) => eraser.erase({ actor, request }, body),
+    ({ body, actor, request }) => eraser.foresee({ actor, request }, body),
   );
   http.route(retentionContract.forgetSegment, ({ body, actor, request }) =>
     eraser.forget({ actor, request }, body),
@@ -66,6 +71,8 @@ export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
 export type Eraser = {
   /** Erases records, or with `dry_run` says what would be erased. Throws what `eraseRecords` throws. */
   erase(act: Omit<EraseAct, 'requestedAt'>, request: EraseRequest): Promise<EraseReceipt>;
+  /** Says what an erasure would take. Throws 409 `tenant_on_hold`. */
+  foresee(act: Omit<EraseAct, 'requestedAt'>, request: EraseRequest): Promise<Foreseen>;
   /** Gives up a segment whose object is lost. Throws what `forgetSegment` throws. */
   forget(act: Omit<EraseAct, 'requestedAt'>, request: ForgetRequest): Promise<Forgotten>;
   /** Stops the erasures that run. Those in the journal are finished by the next mover of their tenant. */
@@ -143,7 +150,18 @@ export function createEraser(options: EraserOptions): Eraser {
     return gone === undefined ? receipt : addIncidents(receipt, gone);
   }
 
-  return {
+  const eraser: Eraser = {
+    async foresee(act, body) {
+      const { tenant, dry_run: isDry } = body;
+      if (isDry !== true && mayTouchTenant(act.actor, tenant)) await refuseHold(context.db, tenant);
+      const plan = await eraser.erase(act, { ...body, dry_run: true });
+      return {
+        acts: isDry === true ? [] : ['erase'],
+        tenant,
+        says: sentenceOf(body, plan),
+        about: { erased: plan.erased, incidents: plan.incidents?.count ?? null },
+      };
+    },
     async erase({ actor, request }, body) {
       const scope = toScope(body);
       const requestedAt = formatMicros(clock() * 1000);
@@ -163,6 +181,20 @@ export function createEraser(options: EraserOptions): Eraser {
     },
     stop: () => running.stop(),
   };
+  return eraser;
+}
+
+/** What an erasure takes, without what would tell of whom. */
+function sentenceOf({ subject }: EraseRequest, plan: EraseReceipt): string {
+  const { tenant, store, from, to, incidents, erased } = plan;
+  const parts = [
+    `Erases ${numberOf(erased.count, 'record')} of ${tenant}`,
+    ...(store === null ? [] : [`store ${store}`]),
+    ...(from === null ? [] : [`${from} to ${to}`]),
+    ...(subject === undefined ? [] : [`found by ${subject.field}`]),
+    ...(incidents === null ? [] : [`and ${numberOf(incidents.count, 'incident')}`]),
+  ];
+  return `${parts.join(', ')}.`;
 }
 
 /** It stands in the journal. The end of this process and an outage are no faults of it. */

@@ -4,6 +4,7 @@ import { isReservedName } from '../../kernel/names.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import { type Act, type AuditEntry, noteAct } from '../../platform/audit.ts';
 import { newNameLimits } from '../../platform/http/schemas.contract.ts';
+import type { Foreseen } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
@@ -78,6 +79,42 @@ export async function deletePolicy(db: Database, act: Act, tenant: string): Prom
     await queries.deletePolicy(connection, tenant);
     await note(connection, act, { action: 'retention.policy.delete', tenant, before });
   });
+}
+
+/**
+ * Says what setting a policy would let go that is kept now: `delete_days` that begin or become fewer, and a hold. Null
+ * stands for putting the tenant back under the default.
+ */
+export async function foreseePolicy(
+  db: Queryable,
+  tenant: string,
+  change: PolicyChange | null,
+): Promise<Foreseen> {
+  const isTenant = tenantName.test(tenant);
+  const find = (name: string) => queries.findPolicyInForce(db, name);
+  const before = isTenant ? await find(tenant) : undefined;
+  const after = change ?? (isTenant ? await find(queries.defaultTenant) : undefined);
+  const days = after?.delete_days ?? null;
+  const kept = before?.delete_days ?? null;
+  const isDeleting = days !== null && (kept === null || days < kept);
+  const isLifting = before?.hold === true && after?.hold !== true;
+  const whose =
+    tenant === queries.defaultTenant ? 'all tenants without a policy of their own' : tenant;
+  const says = [
+    ...(isDeleting
+      ? [`Deletes records of ${whose} after ${days} days (now: ${kept ?? 'never'}).`]
+      : []),
+    ...(isLifting ? [`Lifts the legal hold of ${whose}.`] : []),
+  ];
+  return {
+    acts: [
+      ...(isDeleting ? (['delete_days'] as const) : []),
+      ...(isLifting ? (['lift_hold'] as const) : []),
+    ],
+    tenant: tenant === queries.defaultTenant ? null : tenant,
+    says: says.join(' '),
+    about: { days, kept, hold: before?.hold ?? false },
+  };
 }
 
 function note(

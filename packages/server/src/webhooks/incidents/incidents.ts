@@ -3,7 +3,7 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { checkDayRange } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
-import type { HttpServer } from '../../platform/http/server.ts';
+import type { Handler, HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
   type deliveryCountsSchema,
@@ -36,7 +36,11 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
   http.route(webhooksContract.getIncident, ({ params, actor }) =>
     getIncident(db, actor, params.id),
   );
-  http.route(webhooksContract.eraseIncident, async ({ params, actor, request }) => {
+  const eraseOne: Handler<typeof webhooksContract.eraseIncident> = async ({
+    params,
+    actor,
+    request,
+  }) => {
     const { id, tenant } = await getIncident(db, actor, params.id);
     await options.refuseHold(db, tenant);
     const { erased, remains } = await eraseIncident(db, id, {
@@ -53,6 +57,12 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
     });
     const { erased_at: at } = await getIncident(db, actor, id);
     return { id, tenant, erased_at: at ?? '', erased, remains };
+  };
+  http.route(webhooksContract.eraseIncident, eraseOne, async ({ params, actor }) => {
+    const { id, tenant } = await findOrRefuse(db, actor, params.id);
+    await options.refuseHold(db, tenant);
+    const says = `Erases what the incident ${id} of ${tenant} tells.`;
+    return { acts: ['erase'], tenant, says, about: { id } };
   });
 }
 

@@ -1,0 +1,236 @@
+import sql from 'sql-template-tag';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
+import { makeRoot } from './testing/make-root.ts';
+import { recordOf } from './testing/matrix-world.ts';
+
+const service = useTestService({
+  SVC_FOUR_EYES: 'erase,delete_days,lift_hold,adopt_store',
+  SVC_RATE_LIMIT: '0',
+});
+
+/** Admins that nobody has made: each is somebody else. */
+let [ada, bob]: { id: string; token: string }[] = [];
+const tokenOf = (who: { token: string } | undefined) => who?.token ?? '';
+beforeAll(async () => {
+  ada = await makeRoot(service, { name: 'ada' });
+  bob = await makeRoot(service, { name: 'bob' });
+  await store('TX');
+});
+
+async function store(tenant: string) {
+  const records = [recordOf(tenant, 1), recordOf(tenant, 2)];
+  const { status } = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(status).toBe(200);
+}
+const count = async (tenant: string) =>
+  (await service.call('GET', `/enrichment/records/count?tenant=${tenant}`)).json.count;
+const call = (who: typeof ada, method: string, path: string, body?: unknown) =>
+  service.call(method, path, { token: tokenOf(who), ...(body !== undefined && { body }) });
+
+/** Asks for something that somebody else must confirm. Returns the id of the request. */
+async function ask(who: typeof ada, method: string, path: string, body?: unknown) {
+  const answer = await call(who, method, path, body);
+  expect([answer.status, answer.json.code], answer.text).toEqual([403, 'approval_required']);
+  return answer.json.approval_id as string;
+}
+const confirm = (who: typeof ada, id: string) => call(who, 'POST', `/approvals/${id}/confirm`);
+const stateOf = async (id: string) => (await call(bob, 'GET', `/approvals/${id}`)).json.state;
+const told = async (id: string) =>
+  (
+    await service.db.query<{ told: string }>(sql`
+      select action || ' by ' || token_name as told from audit_log where target = ${id} order by id`)
+  ).map((entry) => entry.told);
+const policy = (tenant: string) => `/retention/policies/${tenant}`;
+const days = (delete_days: number | null, hold = false) => ({ hot_days: 3, delete_days, hold });
+
+describe('an act that two must want', () => {
+  test('is not done when it is asked for, and done in the name of the asker once confirmed', async () => {
+    const body = { tenant: 'TX', event_ids: ['e1'], reason: 'ticket 7' };
+    const id = await ask(ada, 'POST', '/enrichment/erase', body);
+    expect(await count('TX')).toBe(2);
+    const { json } = await call(bob, 'GET', `/approvals/${id}`);
+    expect(json).toMatchObject({
+      ...{ state: 'waiting', acts: ['erase'], says: 'Erases 1 record of TX.', body },
+      ...{ method: 'POST', path: '/enrichment/erase', tenant: 'TX', is_own: false },
+      asked_by: { id: ada?.id, name: 'ada' },
+    });
+    const done = await confirm(bob, id);
+    expect(done.json).toMatchObject({ id, answer: { erased: { count: 1 }, reason: 'ticket 7' } });
+    expect(await count('TX')).toBe(1);
+    expect(await told(id)).toEqual(['approval.ask by ada', 'approval.confirm by bob']);
+    const { data } = (await call(bob, 'GET', '/audit?action=records.erase')).json;
+    expect(data[0].actor.name).toBe('ada');
+    const row = (await call(bob, 'GET', `/approvals/${id}`)).json;
+    expect(row).toMatchObject({ state: 'confirmed', outcome: 'done', body: null });
+    expect(row.ended_by.name).toBe('bob');
+  });
+
+  test('is asked for once, however often it is sent', async () => {
+    const id = await ask(ada, 'PUT', policy('ONCE'), days(30));
+    expect(await ask(ada, 'PUT', policy('ONCE'), days(30))).toBe(id);
+    expect(await ask(ada, 'PUT', policy('ONCE'), days(31))).not.toBe(id);
+  });
+
+  test('is done at once where nothing goes sooner than before, and in a dry run', async () => {
+    const keeps = await call(ada, 'PUT', policy('KEEP'), days(null, true));
+    expect(keeps.status).toBe(200);
+    const dry = { tenant: 'TX', event_ids: ['e2'], dry_run: true };
+    expect((await call(ada, 'POST', '/enrichment/erase', dry)).status).toBe(200);
+  });
+
+  test('covers holds and days that a policy loses by its deletion, and the store', async () => {
+    await call(ada, 'PUT', policy('HELD'), days(null, true));
+    const lifted = await ask(ada, 'PUT', policy('HELD'), days(null));
+    const removed = await ask(ada, 'DELETE', policy('HELD'));
+    const adopted = await ask(ada, 'POST', '/retention/adopt-store');
+    const { data } = (await call(bob, 'GET', '/approvals?state=waiting')).json;
+    const acts = Object.fromEntries(
+      data.map((row: { id: string; acts: string[] }) => [row.id, row.acts]),
+    );
+    expect([acts[lifted], acts[removed], acts[adopted]]).toEqual([
+      ['lift_hold'],
+      ['lift_hold'],
+      ['adopt_store'],
+    ]);
+    expect((await confirm(bob, removed)).json).toEqual({ id: removed, answer: null });
+    // What was to be lifted is lifted already.
+    expect((await confirm(bob, lifted)).json.code).toBe('approval_void');
+    expect((await confirm(bob, adopted)).json.answer.state).toBe('own');
+  });
+
+  test('covers what one incident tells', async () => {
+    const incident = { tenant: 'TX', type: 'incident.created', data: { a: 1 } };
+    const { json } = await call(ada, 'POST', '/incidents', incident);
+    const id = await ask(ada, 'POST', `/incidents/${json.id}/erase`);
+    expect((await confirm(bob, id)).json.answer).toMatchObject({ id: json.id, tenant: 'TX' });
+  });
+});
+
+describe('who asks cannot confirm', () => {
+  test('neither by the same token, nor by one that it made, nor by what made it', async () => {
+    const id = await ask(ada, 'PUT', policy('OWN'), days(10));
+    const body = { name: 'child', preset: 'admin' };
+    const child = (await call(ada, 'POST', '/tokens', body)).json;
+    const grandchild = (await call(child, 'POST', '/tokens', body)).json;
+    for (const who of [ada, child, grandchild]) {
+      expect((await confirm(who, id)).json.code).toBe('approval_own');
+    }
+    const byChild = await ask(grandchild, 'PUT', policy('OWN2'), days(10));
+    expect((await confirm(ada, byChild)).json.code).toBe('approval_own');
+    expect((await call(ada, 'GET', `/approvals/${byChild}`)).json.is_own).toBe(true);
+    expect((await confirm(bob, byChild)).status).toBe(200);
+  });
+
+  test('nor does who is limited to other tenants learn of it', async () => {
+    const id = await ask(ada, 'PUT', policy('TX'), days(10));
+    const other = await makeRoot(service, { name: 'other', tenants: ['NY'] });
+    for (const answer of [
+      await call(other, 'GET', `/approvals/${id}`),
+      await confirm(other, id),
+      await call(other, 'POST', `/approvals/${id}/reject`),
+    ]) {
+      expect([answer.status, answer.json.code]).toEqual([404, 'approval_not_found']);
+    }
+    expect((await call(other, 'GET', '/approvals')).json.data).toEqual([]);
+    const own = await makeRoot(service, { name: 'own', tenants: ['TX'] });
+    expect((await call(own, 'GET', '/approvals')).json.data.length).toBeGreaterThan(0);
+    expect((await confirm(own, id)).status).toBe(200);
+    // What is out of reach is refused as ever, and not kept.
+    const foreign = await call(other, 'PUT', policy('TX'), days(5));
+    expect([foreign.status, foreign.json.code]).toEqual([400, 'request_invalid']);
+  });
+});
+
+describe('a request ends', () => {
+  test('once: of two confirmations at the same time one does it', async () => {
+    const id = await ask(ada, 'PUT', policy('RACE'), days(20));
+    const carl = await makeRoot(service, { name: 'carl' });
+    const answers = await Promise.all([bob, carl, bob, carl].map((who) => confirm(who, id)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    const sets = await service.db.query(sql`
+      select from audit_log where action = 'retention.policy.set' and target = 'RACE'`);
+    expect(sets).toHaveLength(1);
+    expect(await told(id)).toHaveLength(2);
+    expect((await confirm(bob, id)).json.code).toBe('approval_ended');
+  });
+
+  test('by a rejection, also that of the asker', async () => {
+    const [first, second] = [
+      await ask(ada, 'PUT', policy('NO'), days(20)),
+      await ask(ada, 'PUT', policy('NO'), days(21)),
+    ];
+    expect((await call(bob, 'POST', `/approvals/${first}/reject`)).json.state).toBe('rejected');
+    expect((await call(ada, 'POST', `/approvals/${second}/reject`)).status).toBe(200);
+    for (const id of [first, second]) {
+      expect((await confirm(bob, id)).json.code).toBe('approval_ended');
+    }
+    expect(await told(first)).toEqual(['approval.ask by ada', 'approval.reject by bob']);
+  });
+
+  test('after its time, which the audit log tells', async () => {
+    const id = await ask(ada, 'PUT', policy('LATE'), days(20));
+    await service.db.query(
+      sql`update approvals set expires_at = now() - interval '1 second' where id = ${id}`,
+    );
+    expect(await stateOf(id)).toBe('expired');
+    expect((await confirm(bob, id)).json.code).toBe('approval_ended');
+    expect(await told(id)).toEqual(['approval.ask by ada', 'approval.expire by svcctl']);
+  });
+
+  test('when the asker is revoked, or reaches the tenant no more', async () => {
+    const dora = await makeRoot(service, { name: 'dora' });
+    const [gone, less] = [
+      await ask(dora, 'PUT', policy('GONE'), days(20)),
+      await ask(ada, 'PUT', policy('LESS'), days(20)),
+    ];
+    await call(bob, 'DELETE', `/tokens/${dora.id}`);
+    expect(await stateOf(gone)).toBe('void');
+    expect((await confirm(bob, gone)).json.code).toBe('approval_ended');
+    expect(await told(gone)).toEqual(['approval.ask by dora', 'approval.void by svcctl']);
+    await service.db.query(
+      sql`update access_tokens set scopes = '{enrichment:read}' where id = ${ada?.id}`,
+    );
+    const refused = await confirm(bob, less);
+    await service.db.query(sql`update access_tokens set scopes = '{admin}' where id = ${ada?.id}`);
+    expect([refused.status, refused.json.code]).toEqual([409, 'approval_void']);
+  });
+
+  test('when it would take something else than was foreseen', async () => {
+    await store('CHANGED');
+    const body = { tenant: 'CHANGED', store: 'S' };
+    const id = await ask(ada, 'POST', '/enrichment/erase', body);
+    const records = [recordOf('CHANGED', 3)];
+    await service.call('POST', '/enrichment/records', { body: { records } });
+    expect((await confirm(bob, id)).json.code).toBe('approval_void');
+    expect(await count('CHANGED')).toBe(3);
+    expect(await told(id)).toEqual(['approval.ask by ada', 'approval.void by bob']);
+    expect(await ask(ada, 'POST', '/enrichment/erase', body)).not.toBe(id);
+  });
+});
+
+test('what fails before it is done waits on, and can be confirmed again', async () => {
+  await store('BUSY');
+  const id = await ask(ada, 'POST', '/enrichment/erase', { tenant: 'BUSY', store: 'S' });
+  await service.db.query(sql`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`);
+  await service.db.query(sql`
+    create trigger refuse before insert on moves for each row execute function refuse()`);
+  expect((await confirm(bob, id)).status).toBe(500);
+  await service.db.query(sql`drop trigger refuse on moves`);
+  // The transaction that would have confirmed it has left nothing.
+  expect(await stateOf(id)).toBe('waiting');
+  expect(await told(id)).toEqual(['approval.ask by ada']);
+  expect((await confirm(bob, id)).json.answer.erased.count).toBe(2);
+  expect(await count('BUSY')).toBe(0);
+});
+
+test('a token can have so many requests waiting, and no more', async () => {
+  const eve = await makeRoot(service, { name: 'eve' });
+  await service.db.query(sql`
+    insert into approvals (id, acts, route, params, says, about, asker_id, asker_name, asker_root, request_id)
+    select 'apr_' || n, '{erase}', 'adoptStore', '{}', '', 'null', ${eve.id}, 'eve', ${eve.id}, 'req'
+    from generate_series(1, 100) n`);
+  const answer = await call(eve, 'PUT', policy('FULL'), days(20));
+  expect([answer.status, answer.json.code]).toEqual([409, 'approvals_full']);
+});
