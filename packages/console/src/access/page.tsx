@@ -4,6 +4,7 @@ import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import { usePageSearch } from '../ui/use-search.ts';
+import { ApprovalPanel, ApprovalsView } from './approvals-view.tsx';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
 import { NewLinkPanel } from './new-link-panel.tsx';
@@ -38,6 +39,7 @@ export function AccessPage(): ReactNode {
     />
   );
   const entry = panel.idOf('entry');
+  const approval = panel.idOf('approval');
   const rotated = panel.idOf('rotate');
   return (
     <ListPage>
@@ -51,6 +53,9 @@ export function AccessPage(): ReactNode {
       )}
       {view === 'sessions' && <SessionsView views={views} />}
       {view === 'rights' && <RightsView views={views} />}
+      {view === 'approvals' && (
+        <ApprovalsView views={views} open={approval} onOpen={(id) => panel.open('approval', id)} />
+      )}
       {view === 'portal' && <PortalView views={views} onNew={() => panel.open('new-link')} />}
       {view === 'audit' && (
         <AuditView
@@ -66,6 +71,7 @@ export function AccessPage(): ReactNode {
       {panel.place?.kind === 'new-link' && <NewLinkPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
       {rotated !== undefined && <RotatePanel key={rotated} id={rotated} onClose={panel.close} />}
+      {approval !== undefined && <ApprovalPanel id={approval} onClose={panel.close} />}
       {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
     </ListPage>
   );

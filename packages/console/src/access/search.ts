@@ -1,7 +1,15 @@
 import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
-export const accessViews = ['tokens', 'sessions', 'portal', 'audit', 'notices', 'rights'] as const;
+export const accessViews = [
+  'tokens',
+  'sessions',
+  'approvals',
+  'portal',
+  'audit',
+  'notices',
+  'rights',
+] as const;
 type AccessView = (typeof accessViews)[number];
 
 /** Those that only admins see. */
@@ -14,10 +22,17 @@ export type AccessSearch = ListSearch<typeof auditFilters> & {
 };
 
 /**
- * The panels of ACCESS: a new token, another secret of one, a new link into the portal, an entry of the audit log by its
+ * The panels of ACCESS: a new token, another secret of one, what waits for a second person, a new link into the portal, an entry of the audit log by its
  * place, and somebody new to be told.
  */
-export const accessPanels = ['new-token', 'rotate', 'new-link', 'entry', 'new-target'] as const;
+export const accessPanels = [
+  'new-token',
+  'rotate',
+  'approval',
+  'new-link',
+  'entry',
+  'new-target',
+] as const;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

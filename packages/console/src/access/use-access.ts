@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type {
   AccessToken,
+  Approval,
   AuditEntry,
   Notice,
   NotifyTarget,
@@ -30,6 +31,18 @@ export function useTokens(): UseQueryResult<Page<AccessToken>> {
 /** Reads all sessions of consoles. */
 export function useSessions(): UseQueryResult<Page<Session>> {
   return useRead([...accessKey, 'sessions'], '/sessions');
+}
+
+/** Reads what somebody else must confirm. */
+export function useApprovals(): UseQueryResult<{ data: Approval[] }> {
+  return useRead([...accessKey, 'approvals'], '/approvals');
+}
+
+/** Reads one of these, with the body of its call. */
+export function useApproval(id: string): UseQueryResult<Approval & { body: unknown }> {
+  return useRead([...accessKey, 'approvals', id], `/approvals/${encodeURIComponent(id)}`, {
+    isOne: true,
+  });
 }
 
 /** Reads the links into the portal. */

@@ -32,6 +32,9 @@ export const sessionEndedEvent = 'svcctl:session-ended';
 /** Fired on `window`, cancelable, with a `StepUpRequest`: a call asks for the access token once more. */
 export const stepUpEvent = 'svcctl:step-up';
 
+/** Fired on `window`, with what the service says: a call was kept, and waits for somebody else to confirm it. */
+export const approvalEvent = 'svcctl:approval';
+
 /**
  * A listener that takes up the request calls `preventDefault`, and later `settle`: with true the token was confirmed,
  * and the call is made again.
@@ -170,9 +173,17 @@ async function call(method: string, path: string, sent: Sent): Promise<Answer> {
   try {
     return await attempt();
   } catch (error) {
-    if (!isStepUp(error) || !(await askForToken())) throw error;
-    return attempt();
+    if (!isStepUp(error) || !(await askForToken())) throw tellKept(error);
+    return attempt().catch((again: unknown) => Promise.reject(tellKept(again)));
   }
+}
+
+/** Tells the page when a call waits for somebody else. It has failed all the same: nothing was done yet. */
+function tellKept(error: unknown): unknown {
+  if (error instanceof ApiError && error.code === 'approval_required') {
+    window.dispatchEvent(new CustomEvent(approvalEvent, { detail: error.detail }));
+  }
+  return error;
 }
 
 /**

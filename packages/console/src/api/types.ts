@@ -67,6 +67,7 @@ import type {
 } from '../../../server/src/contract.ts';
 
 export type {
+  Approval,
   DatasetRow,
   DescribedField,
   ExportJob,

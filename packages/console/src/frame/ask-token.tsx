@@ -1,4 +1,4 @@
-import { Modal } from '@mantine/core';
+import { Anchor, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
@@ -36,6 +36,24 @@ export function StepUpDialog(props: { onConfirmed: () => void; onClose: () => vo
           onSent={props.onConfirmed}
         />
       )}
+    </Modal>
+  );
+}
+
+/** Says that what was asked for waits for somebody else, and where. */
+export function KeptDialog({ text, onClose }: { text: string; onClose: () => void }): ReactNode {
+  return (
+    <Modal opened onClose={onClose} centered title="Somebody else must confirm this" zIndex={250}>
+      <p className="break below-16" style={{ marginTop: 0 }}>
+        {text}
+      </p>
+      <p style={{ marginBottom: 0 }}>
+        It is done in your name then, if nothing has changed.{' '}
+        <Anchor inherit underline="always" href="#/access?view=approvals" onClick={onClose}>
+          Look at what waits
+        </Anchor>{' '}
+        to withdraw it.
+      </p>
     </Modal>
   );
 }

@@ -2,7 +2,7 @@ import { ActionIcon, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
-import { type StepUpRequest, stepUpEvent } from '../api/client.ts';
+import { approvalEvent, type StepUpRequest, stepUpEvent } from '../api/client.ts';
 import { bannerId, statusLineId } from '../ui/freshness.tsx';
 import { MenuIcon, SearchIcon } from '../ui/icons.tsx';
 import { modKeyName, useFocusReturn, useKeys } from '../ui/keys.ts';
@@ -22,6 +22,7 @@ import { Tools } from './tools.tsx';
 export const KeyHelp = lazyPart('KeyHelp', () => import('./key-help.tsx'));
 
 export const StepUpDialog = lazyPart('StepUpDialog', () => import('./ask-token.tsx'));
+export const KeptDialog = lazyPart('KeptDialog', () => import('./ask-token.tsx'));
 
 export const Menu = lazyPart('Menu', () => import('./menu.tsx'));
 
@@ -72,6 +73,7 @@ export function Frame(): ReactNode {
       {overlay === 'palette' && <Palette onClose={close} onKeys={() => show('keys')} />}
       {overlay === 'keys' && <KeyHelp opened onClose={close} />}
       <StepUp />
+      <Kept />
       <Toasts />
     </div>
   );
@@ -174,4 +176,19 @@ function StepUp(): ReactNode {
   };
   if (!isAsking) return null;
   return <StepUpDialog onConfirmed={() => settle(true)} onClose={() => settle(false)} />;
+}
+
+/** Says what happens next when a call of any page waits for somebody else to confirm it. */
+function Kept(): ReactNode {
+  const [text, setText] = useState<string | null>(null);
+  const rememberFocus = useFocusReturn(text !== null);
+  useEffect(() => {
+    const take = (event: Event) => {
+      rememberFocus();
+      setText((event as CustomEvent<string>).detail);
+    };
+    window.addEventListener(approvalEvent, take);
+    return () => window.removeEventListener(approvalEvent, take);
+  }, [rememberFocus]);
+  return text !== null && <KeptDialog text={text} onClose={() => setText(null)} />;
 }

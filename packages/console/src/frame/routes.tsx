@@ -30,7 +30,7 @@ import {
   validateEndpointsSearch,
   validateIncidentsSearch,
 } from '../webhooks/search.ts';
-import { Frame, KeyHelp, Menu, StepUpDialog } from './frame.tsx';
+import { Frame, KeptDialog, KeyHelp, Menu, StepUpDialog } from './frame.tsx';
 import { type ConsolePage, pages } from './pages.ts';
 import { actorQuery, SessionGate, SignInAgain } from './session.tsx';
 import { ThemeSwitch } from './tools.tsx';
@@ -159,7 +159,7 @@ function Framed(): ReactNode {
 function Ahead(): null {
   const { hasScope } = useSession();
   useIdlePreload([
-    ...[StepUpDialog, SignInAgain, ToastList, KeyHelp, Menu],
+    ...[StepUpDialog, KeptDialog, SignInAgain, ToastList, KeyHelp, Menu],
     OverviewPage,
     JobsPage,
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
