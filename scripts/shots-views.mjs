@@ -70,6 +70,7 @@ export const views = [
   { name: 'access-revoke', place: '/access', prepare: ask(/^REVOKE/) },
   { name: 'access-new', place: '/access?panel=new-token' },
   { name: 'access-sessions', place: '/access?view=sessions' },
+  { name: 'access-approvals', place: '/access?view=approvals' },
   { name: 'access-portal', place: '/access?view=portal' },
   { name: 'access-new-link', place: '/access?view=portal&panel=new-link' },
   { name: 'access-audit', place: '/access?view=audit' },

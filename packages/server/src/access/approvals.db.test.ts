@@ -144,13 +144,15 @@ describe('who asks cannot confirm', () => {
 
 describe('a request ends', () => {
   test('once: of two confirmations at the same time one does it', async () => {
-    const id = await ask(ada, 'PUT', policy('RACE'), days(20));
+    const adoptions = async () =>
+      (await service.call('GET', '/audit?action=retention.adopt_store')).json.data.length;
+    const before = await adoptions();
+    // Nothing that it is about changes by it, so only the request itself can end a second one.
+    const id = await ask(ada, 'POST', '/retention/adopt-store');
     const carl = await makeRoot(service, { name: 'carl' });
     const answers = await Promise.all([bob, carl, bob, carl].map((who) => confirm(who, id)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    const sets = await service.db.query(sql`
-      select from audit_log where action = 'retention.policy.set' and target = 'RACE'`);
-    expect(sets).toHaveLength(1);
+    expect(await adoptions()).toBe(before + 1);
     expect(await told(id)).toHaveLength(2);
     expect((await confirm(bob, id)).json.code).toBe('approval_ended');
   });
@@ -209,6 +211,22 @@ describe('a request ends', () => {
   });
 });
 
+test('an erasure of records and incidents is confirmed before the first of them goes', async () => {
+  await store('BOTH');
+  const incident = { tenant: 'BOTH', type: 'incident.created', data: { id: 'e1' } };
+  await call(ada, 'POST', '/incidents', incident);
+  const subject = { field: 'n', value: '1' };
+  const body = { tenant: 'BOTH', subject, incidents: true };
+  const id = await ask(ada, 'POST', '/enrichment/erase', body);
+  const { json } = await call(bob, 'GET', `/approvals/${id}`);
+  expect(json.says).toBe('Erases 1 record of BOTH, found by n, and 1 incident.');
+  expect((await confirm(bob, id)).json.answer.incidents.count).toBe(1);
+  const { data } = (await call(bob, 'GET', '/audit?tenant=BOTH')).json;
+  expect(data.map((entry: { action: string }) => entry.action).reverse()).toEqual([
+    ...['approval.ask', 'approval.confirm', 'incidents.erase', 'records.erase'],
+  ]);
+});
+
 test('what fails before it is done waits on, and can be confirmed again', async () => {
   await store('BUSY');
   const id = await ask(ada, 'POST', '/enrichment/erase', { tenant: 'BUSY', store: 'S' });
@@ -223,6 +241,20 @@ test('what fails before it is done waits on, and can be confirmed again', async 
   expect(await told(id)).toEqual(['approval.ask by ada']);
   expect((await confirm(bob, id)).json.answer.erased.count).toBe(2);
   expect(await count('BUSY')).toBe(0);
+});
+
+test('what was done, of which nobody could note how it ended, is not done again', async () => {
+  const id = await ask(ada, 'PUT', policy('LOST'), days(20));
+  // As after a kill between the commit of the act and the note.
+  await service.db.query(sql`
+    create trigger refuse before update of outcome on approvals for each row execute function refuse()`);
+  expect((await confirm(bob, id)).status).toBe(200);
+  await service.db.query(sql`drop trigger refuse on approvals`);
+  expect((await call(bob, 'GET', policy('LOST'))).json.delete_days).toBe(20);
+  expect((await call(bob, 'GET', `/approvals/${id}`)).json).toMatchObject({
+    ...{ state: 'confirmed', outcome: null },
+  });
+  expect((await confirm(bob, id)).json.code).toBe('approval_ended');
 });
 
 test('a token can have so many requests waiting, and no more', async () => {

@@ -155,14 +155,15 @@ export function addApprovalRoutes(
     if (JSON.stringify(about) !== JSON.stringify(row.about)) {
       throw await giveUp(row, by, 'It would no longer do what was foreseen when it was asked for.');
     }
-    const note = (outcome: 'done' | ErrorCode) => queries.noteOutcome(db, request.id, outcome);
+    // What was done is done, whether that can be noted or not.
+    const note = (outcome: 'done' | ErrorCode) =>
+      queries.noteOutcome(db, request.id, outcome).catch(() => {});
     try {
       const answer = await route.handler({ ...call, ...made, query: undefined });
       await note('done');
       return { id: row.id, answer: answer ?? null };
     } catch (error) {
-      // The error of the act is the one to report.
-      await note(error instanceof AppError ? error.code : 'internal_error').catch(() => {});
+      await note(error instanceof AppError ? error.code : 'internal_error');
       throw error;
     }
   });

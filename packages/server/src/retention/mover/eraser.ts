@@ -152,11 +152,12 @@ export function createEraser(options: EraserOptions): Eraser {
 
   const eraser: Eraser = {
     async foresee(act, body) {
-      const { tenant, dry_run: isDry } = body;
-      if (isDry !== true && mayTouchTenant(act.actor, tenant)) await refuseHold(context.db, tenant);
+      const { tenant } = body;
+      if (body.dry_run === true) return { acts: [], tenant, says: '', about: null };
+      if (mayTouchTenant(act.actor, tenant)) await refuseHold(context.db, tenant);
       const plan = await eraser.erase(act, { ...body, dry_run: true });
       return {
-        acts: isDry === true ? [] : ['erase'],
+        acts: ['erase'],
         tenant,
         says: sentenceOf(body, plan),
         about: { erased: plan.erased, incidents: plan.incidents?.count ?? null },

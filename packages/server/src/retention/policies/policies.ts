@@ -2,6 +2,7 @@ import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { isReservedName } from '../../kernel/names.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { type Act, type AuditEntry, noteAct } from '../../platform/audit.ts';
 import { newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Foreseen } from '../../platform/http/server.ts';
@@ -102,7 +103,7 @@ export async function foreseePolicy(
     tenant === queries.defaultTenant ? 'all tenants without a policy of their own' : tenant;
   const says = [
     ...(isDeleting
-      ? [`Deletes records of ${whose} after ${days} days (now: ${kept ?? 'never'}).`]
+      ? [`Deletes records of ${whose} after ${numberOf(days, 'day')} (now: ${kept ?? 'never'}).`]
       : []),
     ...(isLifting ? [`Lifts the legal hold of ${whose}.`] : []),
   ];

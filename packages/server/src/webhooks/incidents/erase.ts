@@ -41,6 +41,8 @@ export function createIncidentEraser(
       signal: AbortSignal,
     ): Promise<IncidentErasure> {
       const { store, from, to, eventIds, tenant } = scope;
+      // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
+      await db.transaction(async (connection) => request.settle?.(connection));
       const kept = startKept();
       const erased = noneErased();
       for await (const ids of matches(db, scope, signal)) {
