@@ -1,4 +1,4 @@
-import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from 'node:http';
+import { maxHeaderSize, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -22,13 +22,14 @@ import {
   usualLimits,
 } from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
+import { type Dialect, refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
 import {
-  bodyTooLarge,
-  type Dialect,
-  refuseConnection,
-  refuseUnreadable,
-  sendProblem,
-} from './problem.ts';
+  overloaded,
+  refuseLargeBody,
+  refuseTwoHosts,
+  refuseUnknownExpectation,
+  takePlace,
+} from './refusals.ts';
 import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
 
 declare module 'fastify' {
@@ -415,29 +416,6 @@ export function untilGone({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/** Takes a place among the requests that are worked on, until the answer is sent or the client has hung up. */
-function takePlace(load: SharedBudget, actor: Actor, answer: ServerResponse): void {
-  if (answer.destroyed) return;
-  const own = load.of(callerOf(actor));
-  if (own.take(1)) {
-    answer.once('close', () => own.give(1));
-    return;
-  }
-  if (load.isFull()) throw overloaded();
-  throw new AppError('requests_busy', {
-    detail:
-      'This token, or those that are limited to the same tenants, have as many requests under way as one caller may have. Await some answers first.',
-    retryAfterSeconds: 1,
-  });
-}
-
-function overloaded(): AppError {
-  return new AppError('overloaded', {
-    detail: 'This process works on as many requests as it can. Try again in a second.',
-    retryAfterSeconds: 1,
-  });
-}
-
 /** Looks at a body that is not checked yet, because 403 must come before 400. */
 function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
   if (typeof stepUp !== 'object') return false;
@@ -455,28 +433,6 @@ function setCommonHeaders(request: FastifyRequest, { raw }: FastifyReply): void 
   raw.setHeader('x-request-id', request.id);
   raw.setHeader('x-content-type-options', 'nosniff');
   raw.setHeader('cache-control', 'no-store');
-}
-
-/**
- * Refuses a request with two Host headers (RFC 9112, 3.2). Node would take the first one, while a proxy before us may
- * have taken the other.
- */
-function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
-  if (hosts.length <= 1) return;
-  throw new AppError('http_invalid', { detail: 'The request has more than one Host header.' });
-}
-
-function refuseLargeBody({ headers, routeOptions }: FastifyRequest): void {
-  if (Number(headers['content-length']) > routeOptions.bodyLimit)
-    throw bodyTooLarge(routeOptions.bodyLimit);
-}
-
-function refuseUnknownExpectation(expect: string | undefined): void {
-  if (expect === undefined || /^100-continue$/i.test(expect)) return;
-  throw new AppError('expectation_unknown', {
-    detail: 'Only Expect: 100-continue is known here. Leave the header out.',
-  });
 }
 
 /** Everything after the first question mark. */

@@ -1,0 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { type Actor, callerOf } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { SharedBudget } from '../../kernel/gate.ts';
+import { bodyTooLarge } from './problem.ts';
+
+/** Takes a place among the requests that are worked on, until the answer is sent or the client has hung up. */
+export function takePlace(load: SharedBudget, actor: Actor, answer: ServerResponse): void {
+  if (answer.destroyed) return;
+  const own = load.of(callerOf(actor));
+  if (own.take(1)) {
+    answer.once('close', () => own.give(1));
+    return;
+  }
+  if (load.isFull()) throw overloaded();
+  throw new AppError('requests_busy', {
+    detail:
+      'This token, or those that are limited to the same tenants, have as many requests under way as one caller may have. Await some answers first.',
+    retryAfterSeconds: 1,
+  });
+}
+
+export function overloaded(): AppError {
+  return new AppError('overloaded', {
+    detail: 'This process works on as many requests as it can. Try again in a second.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/**
+ * Refuses a request with two Host headers (RFC 9112, 3.2). Node would take the first one, while a proxy before us may
+ * have taken the other.
+ */
+export function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
+  if (hosts.length <= 1) return;
+  throw new AppError('http_invalid', { detail: 'The request has more than one Host header.' });
+}
+
+export function refuseLargeBody({ headers, routeOptions }: FastifyRequest): void {
+  if (Number(headers['content-length']) > routeOptions.bodyLimit)
+    throw bodyTooLarge(routeOptions.bodyLimit);
+}
+
+export function refuseUnknownExpectation(expect: string | undefined): void {
+  if (expect === undefined || /^100-continue$/i.test(expect)) return;
+  throw new AppError('expectation_unknown', {
+    detail: 'Only Expect: 100-continue is known here. Leave the header out.',
+  });
+}
