@@ -4,6 +4,7 @@ import { accessCommands } from './commands/access.mjs';
 import { backupCommands } from './commands/backups.mjs';
 import { exportCommands } from './commands/exports.mjs';
 import { importCommands } from './commands/imports.mjs';
+import { pollCommands } from './commands/polls.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
 import { scheduleCommands } from './commands/schedules.mjs';
@@ -25,6 +26,7 @@ const commands = [
   ...scheduleCommands,
   ...retentionCommands,
   ...webhookCommands,
+  ...pollCommands,
   ...accessCommands,
   ...backupCommands,
 ];
@@ -108,6 +110,7 @@ async function prepare(world) {
       const behaviour = behaviours[(place + more) % behaviours.length];
       await register(world, 0, { tenant, behaviour, types: ['*'], maxAttempts: 8 });
     }
+    if (place < 2) await register(world, 0, { tenant, behaviour: 'polled', types: ['*'] });
   }
 }
 

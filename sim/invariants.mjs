@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withRestored } from './commands/backups.mjs';
 import { settleJobs, streamExport } from './commands/exports.mjs';
+import { fetchAll } from './commands/polls.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
 import { tablePath } from './commands/retention.mjs';
 import { judgeSchedules } from './commands/schedules.mjs';
@@ -247,6 +248,7 @@ async function judgeDeliveries(world) {
       world.faults.push(...webhooks.accept(incident, answer.json, startedAt));
     else world.say(`a report was answered ${answer.status} at rest: ${answer.text.slice(0, 200)}`);
   }
+  await fetchAll(world);
   const rows = await world.rows(`select d.idempotency_key, d.status, d.endpoint_id, d.attempts,
     (select count(*)::int from delivery_attempts a where a.lane = d.lane and a.delivery_id = d.id) as noted
     from deliveries d`);

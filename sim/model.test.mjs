@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { RecordModel } from './model.mjs';
 import { findDisorder } from './order.mjs';
+import { PollModel } from './poll-model.mjs';
 import { content } from './values.mjs';
 import { WebhookModel } from './webhook-model.mjs';
 
@@ -134,6 +135,28 @@ test('a delivery whose first report was lost may be discarded with the backlog o
   };
   expect(mayGo(0)).toBe(true);
   expect(mayGo(undefined)).toBe(false);
+});
+
+test('what is polled is handed out until a cursor acknowledges it, and then no more', () => {
+  const model = new PollModel();
+  const row = (id) => ({ id, headers: { 'webhook-id': `msg_${id}` }, body: '{}' });
+  const poll = (after, ids, due) =>
+    model.end(
+      model.begin(after),
+      { data: ids.map(row), next_cursor: ids.length > 0 ? `c${ids.at(-1)}` : (after ?? null) },
+      due,
+    );
+  expect(poll(undefined, ['1', '2'], ['1', '2'])).toEqual([]);
+  expect(poll(undefined, ['2'], ['1', '2'])[0]).toContain('1 waits');
+  expect(poll(undefined, ['1'], null)).toEqual([]);
+  expect(poll('c1', ['2'], ['1', '2'])).toEqual([]);
+  expect(poll(undefined, ['1', '2'], [])[0]).toContain('1 was acknowledged');
+  expect(model.judge({ id: '1', mayGo: false }, 'delivered')).toEqual([]);
+  expect(model.judge({ id: '2', mayGo: false }, 'delivered')[0]).toContain('nobody acknowledged');
+  expect(model.judge({ id: '2', mayGo: false }, 'queued')[0]).toContain('all that waited');
+  // A poll whose answer is lost may have acknowledged what its cursor covers.
+  model.begin('c2');
+  expect(model.judge({ id: '2', mayGo: false }, 'delivered')).toEqual([]);
 });
 
 test('what a call saw that had ended may not be undone for one that begins later', () => {

@@ -105,7 +105,7 @@ export async function startReceiver(scope, secretsOf) {
 }
 
 /** Whether one of these secrets made one of the signatures, as Standard Webhooks has it. */
-function isSigned(headers, body, secrets) {
+export function isSigned(headers, body, secrets) {
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
   const given = String(headers['webhook-signature']).split(' ');
   return secrets.some((secret) => {

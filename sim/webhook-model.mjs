@@ -5,7 +5,8 @@ export const copyPrefix = 'copy_';
 export class WebhookModel {
   /**
    * @type {Map<string, { id: string, tenant: string, path: string, types: string[], secrets: string[],
-   *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number }>}
+   *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number,
+   *   poll: import('./poll-model.mjs').PollModel | null }>}
    */
   endpoints = new Map();
   /** By the caller's key. @type {Map<string, any>} */
@@ -88,6 +89,8 @@ export class WebhookModel {
     if (status === undefined) return [`${name} is gone`];
     if (status === 'discarded' && !delivery.mayGo)
       return [`${name} was discarded, though nobody asked for it`];
+    const endpoint = this.endpoints.get(delivery.endpointId);
+    if (endpoint?.poll) return endpoint.isDeleted ? [] : endpoint.poll.judge(delivery, status);
     if (status === 'delivered' && !(seen?.accepted > 0))
       return [`${name} is said to be delivered, and never came`];
     return [];

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { PollModel } from '../poll-model.mjs';
 import { behaviours } from '../receiver.mjs';
 import { incident, tenant, tenants } from '../values.mjs';
 import { copyPrefix } from '../webhook-model.mjs';
@@ -9,7 +10,7 @@ import { ask, isAnswer, via } from './records.mjs';
 const at = fc.nat(1000);
 
 /** A command on one of those that are there; it does nothing where none is. */
-const ofOne = (find, name, weight, play, drawn = {}) => ({
+export const ofOne = (find, name, weight, play, drawn = {}) => ({
   name,
   weight,
   draw: fc.record({ via, at, ...drawn }),
@@ -19,7 +20,7 @@ const ofOne = (find, name, weight, play, drawn = {}) => ({
   },
 });
 
-const endpoints = ({ webhooks }) =>
+export const endpoints = ({ webhooks }) =>
   [...webhooks.endpoints.values()].filter(({ isDeleted }) => !isDeleted);
 const deliveries = ({ webhooks }) => [...webhooks.deliveries.values()];
 const incidents = ({ webhooks }) => [...webhooks.incidents.values()];
@@ -186,7 +187,7 @@ export const webhookCommands = [
   }),
 ];
 
-const pathOf = ({ id }) => `/webhook/endpoints/${id}`;
+export const pathOf = ({ id }) => `/webhook/endpoints/${id}`;
 
 /** Notes what was seen of a delivery: attempts are only ever added, and what ended stays so. */
 function observe(world, { id, status, attempts }, from) {
@@ -197,19 +198,24 @@ function observe(world, { id, status, attempts }, from) {
   world.observed.push({ key: `end of ${id}`, ...span, what, value: isOver ? 1 : 0 });
 }
 
-/** Registers an endpoint with a path of its own. A registration that is lost leaves one that nobody names. */
+/**
+ * Registers an endpoint with a path of its own, or one that is polled. A registration that is lost leaves one that nobody
+ * names.
+ */
 export async function register(world, via, { tenant: own, behaviour, types, maxAttempts }) {
   const { webhooks } = world;
   const path = `/${behaviour}/${webhooks.now()}`;
-  const body = {
-    ...{ tenant: own, url: world.receiver.url(path), event_types: types },
-    ...{ max_attempts: maxAttempts, retry_schedule: [1, 2] },
+  const isPolled = behaviour === 'polled';
+  const sending = {
+    ...{ url: world.receiver.url(path), max_attempts: maxAttempts, retry_schedule: [1, 2] },
   };
+  const body = { tenant: own, event_types: types, ...(isPolled ? { type: 'pull' } : sending) };
   const answer = await call(world, 'POST', '/webhook/endpoints', { body, via });
   if (answer.status === 201) {
     const { id, secret } = answer.json;
     const isNew = { isDeleted: false, areSecretsKnown: true, changedAt: webhooks.now() };
-    webhooks.endpoints.set(id, { id, tenant: own, path, types, secrets: [secret], ...isNew });
+    const poll = isPolled ? new PollModel() : null;
+    webhooks.endpoints.set(id, { id, tenant: own, path, types, secrets: [secret], poll, ...isNew });
   } else if (outcomeOf(answer) !== 'lost') isAnswer(world, answer, 'registration', [409]);
 }
 
