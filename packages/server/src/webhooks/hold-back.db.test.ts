@@ -109,6 +109,29 @@ test('a replay that fills the endpoint again leaves no mark, but for what was he
   await heldBack(full, null);
 });
 
+test('a purge leaves the payload of what is held back from another endpoint, until a replay has sent it', async () => {
+  const full = await fill();
+  const other = await add({ url: 'http://127.0.0.1:9/in', max_attempts: 1 });
+  const { id, deliveries } = await report(6);
+  const path = `/webhook/dlq/${deliveries[0].id}`;
+  expect(deliveries).toMatchObject([{ endpoint_id: other }]);
+  await expect
+    .poll(async () => (await service.call('GET', path)).json.status, patient)
+    .toBe('abandoned');
+  expect((await service.call('DELETE', path)).status).toBe(204);
+  const show = async () => (await service.call('GET', `/incidents/${id}`)).json;
+  expect(await show()).toMatchObject({ erased_at: null, data: { n: 6 } });
+
+  await service.call('DELETE', `/webhook/endpoints/${full}`);
+  const answer = await report(7);
+  const again = `/webhook/dlq/${answer.deliveries[0].id}`;
+  await expect
+    .poll(async () => (await service.call('GET', again)).json.status, patient)
+    .toBe('abandoned');
+  expect((await service.call('DELETE', again)).status).toBe(204);
+  expect((await service.call('GET', `/incidents/${answer.id}`)).json.erased_at).not.toBeNull();
+});
+
 test('a batch tells how many deliveries were held back', async () => {
   await fill();
   const lines = [1, 2].map((n) => JSON.stringify({ tenant, type: 'x.y', data: n })).join('\n');

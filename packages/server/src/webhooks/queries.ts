@@ -357,7 +357,7 @@ export async function lockIncidents(db: Queryable, ids: readonly string[]): Prom
 
 /**
  * Removes the payloads of these incidents: `data` becomes null. With `unlessNeeded`, those are left that another
- * delivery still has to send, or could be sent again.
+ * delivery still has to send, or could be sent again, and those that are held back from an endpoint until a replay.
  */
 export async function erasePayloads(
   db: Queryable,
@@ -368,7 +368,11 @@ export async function erasePayloads(
     update incidents i set body_bytes = octet_length(body), erased_at = now(),
       body = '{"type":"' || type || '","timestamp":"' || ${instantText('i.occurred_at')} || '","data":null}'
     where id = any(${ids}::text[]) and erased_at is null and not (${unlessNeeded}::boolean and exists (
-      select from deliveries d where d.incident_id = i.id and d.status in ('queued', 'pending', 'abandoned')))`);
+      select from deliveries d where d.incident_id = i.id and d.status in ('queued', 'pending', 'abandoned')
+      union all
+      select from unnest(i.held_back) as held (id) join webhook_endpoints e using (id)
+      where e.deleted_at is null
+        and not exists (select from deliveries d where d.incident_id = i.id and d.endpoint_id = e.id)))`);
 }
 
 /** The attempts `a` that have an answer, of some deliveries `d`. */
