@@ -41,8 +41,8 @@ export class RecordModel {
   }
 
   /**
-   * A write ends. `outcomes` says of each record what it was told: `stored`, `conflict`, `refused` (nothing changed) or
-   * `lost` (nobody knows). Answers what must not be.
+   * A write ends. `outcomes` says of each record what it was told: `stored`, `conflict`, `present` (one of these two),
+   * `refused` (nothing changed) or `lost` (nobody knows). Answers what must not be.
    */
   endWrite({ startedAt, contents }, outcomes) {
     const endedAt = this.#next();
@@ -63,6 +63,8 @@ export class RecordModel {
         if (!mayBe) faults.push(`${describe(content)} was acknowledged, though another is stored`);
         entry.possible = [own];
         if (wasErased) for (const value of entry.afterErasure()) entry.allow(value);
+      } else if (outcome === 'present') {
+        if (!wasErased) entry.possible = entry.possible.filter((value) => value !== absent);
       } else if (outcome === 'conflict') {
         const others = entry.possible.filter((value) => value !== absent && value !== own);
         if (others.length > 0 && !wasErased) entry.possible = others;

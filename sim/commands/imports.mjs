@@ -69,7 +69,10 @@ async function writeParquet(dir, contents) {
 /** An import waits for a service that does not answer, but here it may come back at another port. */
 const longestImportMillis = 20_000;
 
-/** Has the command line import records from a file, or kills it, and tells the model what became of them. */
+/**
+ * Has the command line import records from a file, or kills it and has another go on where that was, and tells the model
+ * what became of them.
+ */
 async function importFile(world, contents, { via: at, killAfterMillis, write: writeFile }) {
   const ready = world.processes.filter(({ url, isReady, roles }) => {
     return url !== '' && isReady && roles.includes('api');
@@ -80,23 +83,31 @@ async function importFile(world, contents, { via: at, killAfterMillis, write: wr
   const dir = mkdtempSync(join(world.dir, 'import-'));
   const path = join(dir, await writeFile(dir, contents));
   const write = world.records.beginWrite(contents);
-  const args = [world.programs[0], 'records', 'import', path, '--json'];
-  const { code, killed, stdout, stderr } = await run(process.execPath, args, {
-    env: cleanEnvironment({ HOME: dir, SVC_URL: url, SVC_TOKEN: world.token }),
-    timeout: killAfterMillis ?? longestImportMillis,
-    killSignal: 'SIGKILL',
-  }).then(
-    (ended) => ({ code: 0, killed: false, ...ended }),
-    (error) => error,
-  );
+  const place = ['--resume', join(dir, 'place')];
+  const args = [world.programs[0], 'records', 'import', path, '--json', ...place];
+  const importOnce = (timeout) =>
+    run(process.execPath, args, {
+      env: cleanEnvironment({ HOME: dir, SVC_URL: url, SVC_TOKEN: world.token }),
+      ...{ timeout, killSignal: 'SIGKILL' },
+    }).then(
+      (ended) => ({ code: 0, killed: false, ...ended }),
+      (error) => error,
+    );
+  const first = await importOnce(killAfterMillis ?? longestImportMillis);
+  const isResumed = killAfterMillis !== null && first.killed;
+  const { code, killed, stdout, stderr } = isResumed
+    ? await importOnce(longestImportMillis)
+    : first;
   // One that ended just before it was to be killed has its code, and nothing of what it said.
   const isWhole = !killed && (code === 0 || code === 7);
   // It knows one process, and nothing of another that would answer while that is restarted.
-  const isBlamed = killAfterMillis === null && each.url === url;
+  const isBlamed = (isResumed || killAfterMillis === null) && each.url === url;
   if (!isWhole && isBlamed && world.isCalm())
     world.say(`an import ended with ${code} in calm: ${stderr}`);
-  const told = isWhole ? JSON.parse(stdout) : null;
-  const rejected = told?.rejected.map(({ row, ...reason }) => ({ ...reason, index: row - 1 }));
-  const answer = told && { status: 200, json: { ...told, rejected } };
-  endIngest(world, write, answer ?? { status: 0, error: new Error('hung up') });
+  if (!isWhole) return endIngest(world, write, { status: 0, error: new Error('hung up') });
+  const told = JSON.parse(stdout);
+  const { accepted, duplicates, rejected_count: count } = told;
+  const passed = isResumed ? contents.length - accepted - duplicates - count : 0;
+  const rejected = told.rejected.map(({ row, ...reason }) => ({ ...reason, index: row - 1 }));
+  endIngest(world, write, { status: 200, json: { ...told, rejected } }, passed);
 }

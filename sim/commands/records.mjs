@@ -31,19 +31,22 @@ export const recordCommands = [
     // The model is told nothing of it, so a record that were stored would be one that nobody sent.
     name: 'try a batch without storing it',
     weight: 2,
-    draw: fc.record({ via, contents: batch }),
-    async play(world, { via: at, contents }) {
+    draw: fc.record({ via, contents: batch, faulty: fc.constantFrom(0, 0, 1, 3) }),
+    async play(world, { via: at, contents, faulty }) {
       const asked = '/enrichment/records?dry_run=true';
-      const options = { via: at, body: bodyOf(contents) };
+      const records = [...contents.map((content) => content.text()), ...Array(faulty).fill('{}')];
+      const options = { via: at, body: `{"records":[${records.join()}]}` };
       const answer = await ask(world, 'dry run', [200], 'POST', asked, options);
       if (answer === undefined) return;
-      const { accepted, duplicates, rejected, rejected_count: rejectedCount } = answer.json;
-      if (accepted + duplicates + rejectedCount !== contents.length) {
-        world.say(`a dry run of ${contents.length} was answered ${answer.text}`);
-      }
-      for (const { code, message } of rejected) {
-        if (code !== 'conflict') world.say(`a sound record was rejected: ${code} ${message}`);
-      }
+      const { accepted, duplicates, rejected, rejected_count: count, by_code: codes } = answer.json;
+      if (accepted + duplicates + count !== records.length)
+        world.say(`a dry run of ${records.length} was answered ${answer.text.slice(0, 500)}`);
+      for (const { code, message, index } of rejected)
+        if ((code === 'conflict') !== index < contents.length)
+          world.say(`a dry run said of record ${index} of ${contents.length}: ${code} ${message}`);
+      // Each has an integer that a double changes.
+      const unsafe = codes.find(({ code }) => code === 'integer_unsafe')?.count ?? 0;
+      if (unsafe !== accepted + duplicates) world.say(`a dry run warned of ${unsafe} records`);
     },
   },
   {
@@ -376,8 +379,8 @@ async function sendLines(world, contents, { via, sending }) {
   return call(world, 'POST', path, { via, headers, onRequest });
 }
 
-/** Tells the model what an ingest was answered. */
-export function endIngest(world, write, answer) {
+/** Tells the model what an ingest was answered; the first `passed` of its records were answered before. */
+export function endIngest(world, write, answer, passed = 0) {
   const { contents } = write;
   if (answer.status !== 200) {
     const outcome = outcomeOf(answer) === 'refused' ? 'refused' : 'lost';
@@ -388,7 +391,7 @@ export function endIngest(world, write, answer) {
     return;
   }
   const { accepted, duplicates, rejected, rejected_count: rejectedCount } = answer.json;
-  if (accepted + duplicates + rejectedCount !== contents.length) {
+  if (passed + accepted + duplicates + rejectedCount !== contents.length) {
     world.say(
       `ingest of ${contents.length} was answered ${accepted} + ${duplicates} + ${rejectedCount}`,
     );
@@ -400,7 +403,7 @@ export function endIngest(world, write, answer) {
   }
   const isTold = rejectedCount === rejected.length;
   const outcomes = contents.map((_, at) =>
-    codes.has(at) ? 'conflict' : isTold ? 'stored' : 'lost',
+    at < passed ? 'present' : codes.has(at) ? 'conflict' : isTold ? 'stored' : 'lost',
   );
   world.faults.push(...world.records.endWrite(write, outcomes));
 }
