@@ -5,7 +5,9 @@ import { backupCommands } from './commands/backups.mjs';
 import { exportCommands } from './commands/exports.mjs';
 import { importCommands } from './commands/imports.mjs';
 import { pollCommands } from './commands/polls.mjs';
+import { portalCommands } from './commands/portal.mjs';
 import { recordCommands } from './commands/records.mjs';
+import { replayCommands } from './commands/replays.mjs';
 import { retentionCommands } from './commands/retention.mjs';
 import { scheduleCommands } from './commands/schedules.mjs';
 import { tailCommands } from './commands/tails.mjs';
@@ -27,7 +29,9 @@ const commands = [
   ...retentionCommands,
   ...webhookCommands,
   ...pollCommands,
+  ...replayCommands,
   ...accessCommands,
+  ...portalCommands,
   ...backupCommands,
 ];
 /** So many commands are under way at once. */
@@ -108,9 +112,9 @@ async function prepare(world) {
   for (const [place, tenant] of tenants.slice(0, 4).entries()) {
     for (const more of [0, 4]) {
       const behaviour = behaviours[(place + more) % behaviours.length];
-      await register(world, 0, { tenant, behaviour, types: ['*'], maxAttempts: 8 });
+      await register(world, 0, { tenant, behaviour });
     }
-    if (place < 2) await register(world, 0, { tenant, behaviour: 'polled', types: ['*'] });
+    if (place < 2) await register(world, 0, { tenant, behaviour: 'polled' });
   }
 }
 

@@ -5,11 +5,15 @@ import { withRestored } from './commands/backups.mjs';
 import { settleJobs, streamExport } from './commands/exports.mjs';
 import { fetchAll } from './commands/polls.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
+import { judgeFates, settleReplays } from './commands/replays.mjs';
 import { tablePath } from './commands/retention.mjs';
 import { judgeSchedules } from './commands/schedules.mjs';
 import { judgeTails } from './commands/tails.mjs';
 import { judgeBundles } from './commands/versions.mjs';
+import { report } from './commands/webhooks.mjs';
+import { findKeyDisorder } from './key-order.mjs';
 import { findDisorder } from './order.mjs';
+import { wants } from './webhook-model.mjs';
 import { call, until } from './world.mjs';
 
 /** A tenant with more records is not read page by page at rest: its export is. */
@@ -30,6 +34,8 @@ export const invariants = [
   { name: 'the table for other engines names the live segments', check: readTable },
   { name: 'each minute of the schedule has its run', check: checkSchedule },
   { name: 'deliveries were made or wait, each as it was reported', check: judgeDeliveries },
+  { name: 'each incident has one fate at each endpoint', check: judgeFates },
+  { name: 'what is ordered came in order', check: judgeKeys },
   { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
   { name: 'what one client saw, no later one sees undone', check: checkOrder },
   { name: 'the audit log is whole', check: verifyAudit },
@@ -233,28 +239,19 @@ async function checkSchedule(world) {
 async function judgeDeliveries(world) {
   const { webhooks, receiver } = world;
   // A report that was lost is made again under its key, as its caller would.
-  for (const incident of [...webhooks.incidents.values()]) {
-    if (incident.answer !== undefined) continue;
-    const body = {
-      tenant: incident.tenant,
-      type: incident.type,
-      data: { marker: incident.marker, pad: 'x'.repeat(incident.size) },
-      idempotency_key: incident.key,
-    };
-    incident.isRepeated = true;
-    const startedAt = webhooks.now();
-    const answer = await call(world, 'POST', '/incidents', { body });
-    if (answer.status === 202)
-      world.faults.push(...webhooks.accept(incident, answer.json, startedAt));
-    else world.say(`a report was answered ${answer.status} at rest: ${answer.text.slice(0, 200)}`);
-  }
+  for (const incident of webhooks.incidents.values())
+    if (incident.answer === undefined) await report(world, 0, incident);
+  await settleReplays(world);
   await fetchAll(world);
-  const rows = await world.rows(`select d.idempotency_key, d.status, d.endpoint_id, d.attempts,
+  const rows =
+    await world.rows(`select d.id, d.idempotency_key, d.status, d.endpoint_id, d.incident_id, d.attempts,
     (select count(*)::int from delivery_attempts a where a.lane = d.lane and a.delivery_id = d.id) as noted
     from deliveries d`);
   const byKey = new Map(rows.map((row) => [row.idempotency_key, row]));
+  const byId = new Map(rows.map((row) => [row.id, row]));
   for (const delivery of webhooks.deliveries.values()) {
-    const row = byKey.get(delivery.webhookId);
+    const row = byId.get(delivery.id);
+    delivery.isDelivered = row?.status === 'delivered';
     world.faults.push(
       ...webhooks.judge(delivery, row?.status, receiver.seen.get(delivery.webhookId)),
     );
@@ -264,11 +261,56 @@ async function judgeDeliveries(world) {
     if (attempts === noted || status === 'discarded') continue;
     world.say(`${key} is ${status} after ${attempts} attempts, and ${noted} are noted`);
   }
+  const incidents = new Map([...webhooks.incidents.values()].map((one) => [one.answer?.id, one]));
+  for (const { id, endpoint_id: endpointId, incident_id: incidentId } of rows) {
+    const [endpoint, incident] = [webhooks.endpoints.get(endpointId), incidents.get(incidentId)];
+    if (endpoint === undefined || incident === undefined) continue;
+    if (![endpoint.wanted, ...endpoint.past].some((each) => wants(endpoint, incident, each)))
+      world.say(`delivery ${id} is of what ${endpointId} has never wanted`);
+  }
   for (const [webhookId, seen] of receiver.seen) {
     if (!byKey.has(webhookId)) world.say(`${webhookId} came to ${seen.path}, and is no delivery`);
     world.faults.push(...seen.faults.splice(0));
     judgeRepeats(world, webhookId, seen);
   }
+}
+
+/** What each ordered endpoint got of each of its keys, and whether a key waits for one that has ended. */
+async function judgeKeys({ rows, say, faults, webhooks, receiver }) {
+  const byKey = new Map();
+  for (const {
+    webhookId,
+    endpointId,
+    incident,
+    isDelivered,
+    retries,
+  } of webhooks.deliveries.values()) {
+    const endpoint = webhooks.endpoints.get(endpointId);
+    const seen = receiver.seen.get(webhookId);
+    const key = incident[endpoint?.ordered];
+    if (key === undefined || seen === undefined) continue;
+    const name = `${webhookId}, for ${endpointId} of ${key}`;
+    const { startedAt: reportedAt, answer } = incident;
+    const isFree = !isDelivered || retries > 0;
+    const arrival = { ...seen, name, reportedAt, acceptedAt: answer.at, isFree };
+    const own = `${endpointId} ${key}`;
+    byKey.set(own, [...(byKey.get(own) ?? []), arrival]);
+  }
+  for (const arrivals of byKey.values()) faults.push(...findKeyDisorder(arrivals));
+  let stuck = [];
+  await until(
+    'ordered keys to go on',
+    async () => {
+      stuck = await rows(`
+        select d.id, d.order_key, h.status from order_keys k
+        join deliveries d on d.endpoint_id = k.endpoint_id and d.order_key = k.key and d.order_state in ('waits', 'joins')
+          and d.status = 'queued'
+        left join deliveries h on h.id = k.head
+        where h.id is null or h.status in ('delivered', 'discarded')`);
+      return stuck.length === 0;
+    },
+    30_000,
+  ).catch(() => say(`what waits in order is never sent: ${JSON.stringify(stuck.slice(0, 3))}`));
 }
 
 /** A delivery comes twice only if something was broken in between, or somebody retried it. */

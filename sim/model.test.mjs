@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { findKeyDisorder } from './key-order.mjs';
 import { RecordModel } from './model.mjs';
 import { findDisorder } from './order.mjs';
 import { PollModel } from './poll-model.mjs';
@@ -127,7 +128,7 @@ test('a delivery whose first report was lost may be discarded with the backlog o
   const mayGo = (startedAt) => {
     const webhooks = new WebhookModel();
     const discard = webhooks.beginDiscard('ep_1');
-    webhooks.endDiscard(discard);
+    webhooks.end(discard);
     const incident = { key: 'k', tenant: 'TX', type: 'x', isRepeated: true, startedAt };
     const row = { id: 'dlv_1', endpoint_id: 'ep_1', idempotency_key: 'msg_1' };
     webhooks.accept(incident, { id: 'inc_1', deliveries: [row] }, webhooks.now());
@@ -166,4 +167,52 @@ test('what a call saw that had ended may not be undone for one that begins later
     'attempts was seen as 1, and before as 2',
   ]);
   expect(findDisorder([seen(0, 9, 2), seen(2, 3, 1)])).toEqual([]);
+});
+
+test('what is ordered comes once the one before it was answered, in the order of acceptance', () => {
+  const arrival = (sequence, firstAt, answeredAt, more = {}) => ({
+    ...{ name: `msg_${sequence}`, sequence, firstAt, answeredAt, isFree: false },
+    ...{ reportedAt: sequence * 10, acceptedAt: sequence * 10 + 5, ...more },
+  });
+  expect(findKeyDisorder([arrival(1, 0, 10), arrival(2, 11, 12)])).toEqual([]);
+  const early = [arrival(1, 0, 10), arrival(2, 9, 12)];
+  expect(findKeyDisorder(early)).toEqual(['msg_2 came before msg_1 was answered']);
+  // What was given up, or sent by hand, comes when it comes.
+  expect(findKeyDisorder([arrival(1, 0, 10, { isFree: true }), arrival(2, 9, 12)])).toEqual([]);
+  const swapped = [arrival(1, 0, 1, { reportedAt: 30, acceptedAt: 31 }), arrival(2, 2, 3)];
+  expect(findKeyDisorder(swapped)[0]).toContain('msg_1 goes before msg_2');
+});
+
+test('an incident goes to those that want it or is held back from them, and has one fate', () => {
+  const webhooks = new WebhookModel();
+  const wanted = { types: ['incident.*'], stores: ['S1'], where: 1 };
+  const endpoint = {
+    ...{ id: 'ep_1', tenant: 'TX', path: '', wanted, past: [], ordered: 'none', secrets: [] },
+    ...{ areSecretsKnown: true, isDeleted: false, changedAt: 0, subscribedAt: 0, poll: null },
+    madeUpTo: -Infinity,
+  };
+  webhooks.endpoints.set('ep_1', endpoint);
+  const report = (key, made, answer) => {
+    const incident = { key, tenant: 'TX', type: 'incident.x', store: 'S1', score: 0.9, ...made };
+    incident.startedAt = webhooks.now();
+    webhooks.incidents.set(key, incident);
+    const told = { id: `inc_${key}`, deliveries: [], ...answer };
+    return webhooks.accept(incident, told, incident.startedAt);
+  };
+  const sent = (key) => [{ id: `dlv_${key}`, endpoint_id: 'ep_1', idempotency_key: `msg_${key}` }];
+  expect(report('a', {}, { deliveries: sent('a') })).toEqual([]);
+  expect(report('b', {}, { held_back: ['ep_1'] })).toEqual([]);
+  expect(report('c', {}, {})[0]).toContain('did not go');
+  expect(report('d', { score: 0.1 }, { deliveries: sent('d') })[0]).toContain('went to ep_1');
+  expect(report('e', { store: 'S2' }, {})).toEqual([]);
+  expect(report('f', { type: 'incident' }, {})).toEqual([]);
+  expect(report('g', {}, { deliveries: sent('g'), held_back: ['ep_1'] })[0]).toContain('is held');
+  const none = { missed: 0, discarded: 0, failed: 0, waiting: 0, erased: 0 };
+  const fates = { ...none, delivered: 2, missed: 2, unwanted: 3 };
+  expect(webhooks.judgeFates(endpoint, fates)).toEqual([]);
+  expect(webhooks.judgeFates(endpoint, { ...fates, missed: 1 })[0]).toContain('7 incidents are 6');
+  const leaked = webhooks.judgeFates(endpoint, { ...fates, delivered: 3, unwanted: 2 });
+  expect(leaked[0]).toContain('2 incidents are unwanted');
+  endpoint.madeUpTo = webhooks.now();
+  expect(webhooks.judgeFates(endpoint, fates)[0]).toContain('2 incidents are missed');
 });

@@ -7,7 +7,13 @@ export const profiles = {
   all: {},
   /** No faults: what fails here fails in calm. */
   calm: { faults: /^$/ },
-  webhooks: { commands: /incident|endpoint|backlog|secret|deliver|dead|bulk/ },
+  webhooks: { commands: /incident|endpoint|backlog|secret|deliver|dead|bulk|portal/ },
+  /** So little may wait that incidents are held back from endpoints, until a replay sends them. */
+  'held-back': {
+    commands: /incident|endpoint|deliver|dead|bulk/,
+    layouts: [one, two],
+    settings: { SVC_TENANT_WAITING: '30' },
+  },
   retention: {
     commands: /ingest|retention|erase|page|tree|follow|policy|export$/,
     layouts: [one, two],

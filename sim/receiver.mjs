@@ -15,7 +15,7 @@ const throttledPerSecond = 20;
  */
 export async function startReceiver(scope, secretsOf) {
   /** @type {Map<string, { bodyHash: string, path: string, requests: number, accepted: number, times: number[],
-   *   faults: string[] }>} */
+   *   sequence: number, firstAt: number, answeredAt: number, faults: string[] }>} */
   const seen = new Map();
   let isHealed = false;
   let [isDown, slowMillis] = [false, 0];
@@ -37,6 +37,8 @@ export async function startReceiver(scope, secretsOf) {
     const bodyHash = hash('md5', body);
     const noted = seen.get(id) ?? {
       ...{ bodyHash, path: request.url, requests: 0, accepted: 0, times: [], faults: [] },
+      ...{ sequence: Number(request.headers['webhook-sequence']), firstAt: performance.now() },
+      answeredAt: Infinity,
     };
     seen.set(id, noted);
     noted.requests += 1;
@@ -47,11 +49,15 @@ export async function startReceiver(scope, secretsOf) {
     if (secrets !== null && !isSigned(request.headers, body, secrets)) {
       noted.faults.push(`${id} is not signed by a secret of its endpoint`);
     }
+    const answer = (status, headers) => {
+      noted.answeredAt = Math.min(noted.answeredAt, performance.now());
+      return response.writeHead(status, headers);
+    };
     // It has taken the event, whether or not its answer arrives.
     const accept = (millis = 0) => {
       noted.accepted += 1;
       noted.times.push(performance.now());
-      setTimeout(() => response.writeHead(204).end(), millis + slowMillis);
+      setTimeout(() => answer(204).end(), millis + slowMillis);
     };
     const behaviour = isHealed ? 'ok' : request.url.split('/')[1];
     if (behaviour === 'late') return accept(Math.random() * 1500);
@@ -64,8 +70,7 @@ export async function startReceiver(scope, secretsOf) {
     if (behaviour === 'drip' || behaviour === 'cut') {
       noted.accepted += 1;
       noted.times.push(performance.now());
-      response.writeHead(200, { 'content-length': '100' });
-      response.write('.');
+      answer(200, { 'content-length': '100' }).write('.');
       setTimeout(() => response.destroy(), behaviour === 'cut' ? 10 : 3000);
       return;
     }
@@ -92,8 +97,8 @@ export async function startReceiver(scope, secretsOf) {
   return {
     seen,
     url: (path) => `${origin}${path}`,
-    heal: () => {
-      isHealed = true;
+    heal: (is) => {
+      isHealed = is;
     },
     down: (is) => {
       isDown = is;

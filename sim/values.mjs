@@ -174,6 +174,32 @@ export const incident = fc.record({
   size: fc.constantFrom(0, 0, 0, 1000, 200_000),
 });
 
+/** The store and the group of an incident, and what filters ask of it. */
+export const traitsOf = (number) => ({
+  store: [undefined, 'S1', 'DFW'][number % 3],
+  group: [undefined, 'g1', 'g2'][Math.floor(number / 3) % 3],
+  score: (number % 10) / 10,
+});
+
+/** Filters of endpoints, each with what it says of an incident. */
+export const wheres = [
+  { text: null, holds: () => true },
+  { text: 'score >= 0.5', holds: ({ score }) => score >= 0.5 },
+  {
+    text: 'not exists(data.part) and (type = "incident.created" or store in ("DFW"))',
+    holds: ({ type, store }) => type === 'incident.created' || store === 'DFW',
+  },
+];
+
+/** What an endpoint wants: all, for most of them. */
+export const wanted = fc.record({
+  types: fc.constantFrom(
+    ...[['*'], ['*'], ['incident.created'], ['incident.*'], ['incident.resolved', 'custom.kind']],
+  ),
+  stores: fc.constantFrom(null, null, null, ['S1', 'DFW']),
+  where: fc.constantFrom(0, 0, 0, 1, 2),
+});
+
 /** @param {Content} content */
 function lineOf(content) {
   const { tenant: own, store: ownStore, eventId, occurredAt, kind, model, confidence } = content;

@@ -90,6 +90,8 @@ export async function makeWorld(
     versions: [],
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
+    /** Sessions of the portal, each of a tenant. */
+    visits: [],
     /** Runs, jobs, versions that were asked for and have to end. */
     pending: [],
     /** What must not be, in words. */
@@ -102,6 +104,9 @@ export async function makeWorld(
     isBackingUp: false,
     /** Bulk retries, which end only when their endpoints are enabled. */
     retries: [],
+    /** Replays, of which some have ended, and purges in bulk that have to end. */
+    replays: [],
+    purges: [],
     /** What clients have seen of things that only grow; see order.mjs. */
     observed: [],
     /** When deliveries may have been sent twice. */
@@ -243,9 +248,9 @@ export function control(world, each, how) {
  * @param {any} world
  * @param {string} method
  * @param {string} path below `/api/v1`
- * @param {{ body?: any, token?: string, via?: number, headers?: Record<string, string>, timeoutMillis?: number,
- *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which of them; `onRequest` sends
- *   the body itself
+ * @param {{ body?: any, token?: string | null, via?: number, headers?: Record<string, string>, timeoutMillis?: number,
+ *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which of them; `token`: null is none;
+ *   `onRequest` sends the body itself
  */
 export async function call(
   world,
@@ -286,7 +291,7 @@ export async function call(
     const sent = httpRequest(`${each.url}/api/v1${path}`, {
       ...{ method, agent: world.agent },
       headers: {
-        authorization: `Bearer ${token ?? world.token}`,
+        ...(token !== null && { authorization: `Bearer ${token ?? world.token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },

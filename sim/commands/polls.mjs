@@ -15,7 +15,7 @@ export const pollCommands = [
     weight: 1,
     draw: fc.record({ via, tenant }),
     play: (world, { via: through, tenant: own }) =>
-      register(world, through, { tenant: own, behaviour: 'polled', types: ['*'] }),
+      register(world, through, { tenant: own, behaviour: 'polled' }),
   },
   ofOne(polled, 'poll an endpoint', 8, pollOnce, {
     // With which cursor: the newest, one from before, or none.

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { PollModel } from '../poll-model.mjs';
 import { behaviours } from '../receiver.mjs';
-import { incident, tenant, tenants } from '../values.mjs';
+import { incident, tenant, tenants, traitsOf, wanted, wheres } from '../values.mjs';
 import { copyPrefix } from '../webhook-model.mjs';
-import { call, outcomeOf } from '../world.mjs';
+import { call, outcomeOf, until } from '../world.mjs';
 import { ask, isAnswer, via } from './records.mjs';
 
 /** One of those that there are, by its place. */
@@ -31,17 +31,12 @@ export const webhookCommands = [
     name: 'register an endpoint',
     weight: 2,
     draw: fc.record({
-      ...{ via, tenant, behaviour: fc.constantFrom(...behaviours) },
-      types: fc.constantFrom(
-        ['*'],
-        ['*'],
-        ['incident.created'],
-        ['incident.resolved', 'custom.kind'],
-      ),
+      ...{ via, tenant, wanted, behaviour: fc.constantFrom(...behaviours) },
       maxAttempts: fc.constantFrom(2, 8),
+      ordered: fc.constantFrom('none', 'none', 'group', 'store'),
+      whenStuck: fc.constantFrom('block', 'pass'),
     }),
-    play: (world, { via: through, tenant: own, behaviour, types, maxAttempts }) =>
-      register(world, through, { tenant: own, behaviour, types, maxAttempts }),
+    play: (world, { via: through, ...made }) => register(world, through, made),
   },
   {
     name: 'report incidents',
@@ -52,7 +47,13 @@ export const webhookCommands = [
       const { tenant: own, type, size, number } = drawn;
       const key = `${number}-${tenants.indexOf(own)}-${type}-${size}`;
       const reportOne = (n) =>
-        report(world, through, { tenant: own, type, size, key: `${key}-${n}` });
+        report(world, through, {
+          ...traitsOf(number),
+          tenant: own,
+          type,
+          size,
+          key: `${key}-${n}`,
+        });
       await Promise.all(Array.from({ length: count }, (_, n) => reportOne(n)));
     },
   },
@@ -72,6 +73,31 @@ export const webhookCommands = [
   ),
   ofOne(
     endpoints,
+    'change what an endpoint wants',
+    1,
+    async (world, endpoint, { via: through, wanted: next }) => {
+      endpoint.past.push(endpoint.wanted);
+      // Nobody knows which of the two holds until it is answered.
+      endpoint.changedAt = Infinity;
+      endpoint.subscribedAt = Infinity;
+      const body = bodyOfWanted(next);
+      let answer;
+      const change = async () => {
+        answer = await call(world, 'PATCH', pathOf(endpoint), { body, via: through });
+        return outcomeOf(answer) !== 'lost';
+      };
+      await until(`a change of ${endpoint.id} to be answered`, change);
+      endpoint.past.push(next);
+      if (outcomeOf(answer) === 'done') endpoint.wanted = next;
+      endpoint.madeUpTo = -Infinity;
+      endpoint.changedAt = world.webhooks.now();
+      endpoint.subscribedAt = endpoint.changedAt;
+      isAnswer(world, answer, 'change', [200, 404]);
+    },
+    { wanted },
+  ),
+  ofOne(
+    endpoints,
     'discard a backlog while incidents come in',
     1,
     async (world, endpoint, { via: through, number }) => {
@@ -81,12 +107,13 @@ export const webhookCommands = [
       // What is reported once this is answered is delivered; before, and while it is under way, it may go.
       const mine = world.webhooks.beginDiscard(endpoint.id);
       const answer = await call(world, 'POST', `${path}/discard-backlog`, { via: through });
-      if (outcomeOf(answer) !== 'lost') world.webhooks.endDiscard(mine);
-      const { tenant: own, types } = endpoint;
-      const type = types[0] === '*' ? 'incident.created' : types[0];
+      if (outcomeOf(answer) !== 'lost') world.webhooks.end(mine);
+      const { tenant: own } = endpoint;
+      const { types } = endpoint.wanted;
+      const type = types[0].endsWith('*') ? 'incident.created' : types[0];
       const one = (n) => {
         const key = `late-${endpoint.path}-${number}-${n}`;
-        return report(world, through, { tenant: own, type, size: 0, key });
+        return report(world, through, { ...traitsOf(number + n), tenant: own, type, size: 0, key });
       };
       await Promise.all(Array.from({ length: 5 }, (_, n) => one(n)));
       isAnswer(world, answer, 'discard', [200, 404, 409]);
@@ -164,16 +191,18 @@ export const webhookCommands = [
     }),
     async play(world, { via: through, status, rate }) {
       const body = { ...(status && { status }), ...(rate && { rate }) };
-      for (const delivery of world.webhooks.deliveries.values()) delivery.retries += 1;
+      const mine = world.webhooks.beginRetry(() => true);
       const options = { body, via: through };
       const path = '/webhook/dlq/retry';
       const answer = await ask(world, 'bulk retry', [202, 409], 'POST', path, options);
+      if (answer !== undefined) world.webhooks.end(mine);
       // It waits for endpoints that are disabled, so it need not end by itself.
       if (answer?.status === 202) world.retries.push(answer.json.id);
     },
   },
   ofOne(deliveries, 'purge a delivery', 1, async (world, delivery, { via: through }) => {
     delivery.mayGo = true;
+    delivery.incident.mayBePurged = true;
     const path = `/webhook/dlq/${delivery.id}`;
     await ask(world, 'purge', [204, 404, 409], 'DELETE', path, { via: through });
   }),
@@ -198,38 +227,68 @@ function observe(world, { id, status, attempts }, from) {
   world.observed.push({ key: `end of ${id}`, ...span, what, value: isOver ? 1 : 0 });
 }
 
+const bodyOfWanted = ({ types, stores, where }) => ({
+  ...{ event_types: types, stores, where: wheres[where].text },
+});
+
+/** Wants everything of its tenant, in no order. */
+const usual = { wanted: { types: ['*'], stores: null, where: 0 }, ordered: 'none', maxAttempts: 8 };
+
 /**
  * Registers an endpoint with a path of its own, or one that is polled. A registration that is lost leaves one that nobody
  * names.
  */
-export async function register(world, via, { tenant: own, behaviour, types, maxAttempts }) {
+export async function register(world, via, given) {
   const { webhooks } = world;
+  const {
+    tenant,
+    behaviour,
+    wanted: own,
+    ordered,
+    whenStuck,
+    maxAttempts,
+  } = { ...usual, ...given };
   const path = `/${behaviour}/${webhooks.now()}`;
   const isPolled = behaviour === 'polled';
   const sending = {
     ...{ url: world.receiver.url(path), max_attempts: maxAttempts, retry_schedule: [1, 2] },
+    ...(ordered !== 'none' && { ordered, when_stuck: whenStuck }),
   };
-  const body = { tenant: own, event_types: types, ...(isPolled ? { type: 'pull' } : sending) };
+  // Only a change can say null, which takes away what was there.
+  const chosen = Object.entries(bodyOfWanted(own)).filter(([, value]) => value !== null);
+  const body = {
+    tenant,
+    ...Object.fromEntries(chosen),
+    ...(isPolled ? { type: 'pull' } : sending),
+  };
   const answer = await call(world, 'POST', '/webhook/endpoints', { body, via });
   if (answer.status === 201) {
     const { id, secret } = answer.json;
     const isNew = { isDeleted: false, areSecretsKnown: true, changedAt: webhooks.now() };
+    const unchanged = { wanted: own, past: [], madeUpTo: -Infinity, subscribedAt: webhooks.now() };
     const poll = isPolled ? new PollModel() : null;
-    webhooks.endpoints.set(id, { id, tenant: own, path, types, secrets: [secret], poll, ...isNew });
+    webhooks.endpoints.set(id, {
+      ...{ id, tenant, path, ordered, secrets: [secret], poll, ...isNew, ...unchanged },
+    });
   } else if (outcomeOf(answer) !== 'lost') isAnswer(world, answer, 'registration', [409]);
 }
 
 /** Reports an incident, or one again under its key. */
-export async function report(world, via, { key, tenant: own, type, size }) {
+export async function report(world, via, made) {
   const { webhooks } = world;
-  const marker = `mki${key}x`;
-  const made = { key, tenant: own, type, size, marker, isRepeated: false };
-  const known = webhooks.incidents.get(key) ?? made;
+  const { key } = made;
+  const known = webhooks.incidents.get(key) ?? {
+    ...{ ...made, marker: `mki${key}x`, isRepeated: false },
+  };
   if (webhooks.incidents.has(key)) known.isRepeated = true;
   webhooks.incidents.set(key, known);
   const startedAt = webhooks.now();
   known.startedAt ??= startedAt;
-  const body = { tenant: own, type, data: { marker, pad: 'x'.repeat(size) }, idempotency_key: key };
+  const { tenant: own, type, size, marker, score, store, group } = known;
+  const body = {
+    ...{ tenant: own, type, store, group, idempotency_key: key },
+    data: { marker, score, pad: 'x'.repeat(size) },
+  };
   const answer = await call(world, 'POST', '/incidents', { body, via });
   if (answer.status === 202) world.faults.push(...webhooks.accept(known, answer.json, startedAt));
   else isAnswer(world, answer, 'report', []);
