@@ -126,7 +126,7 @@ async function sendHeldBack(world) {
   };
   await until('nothing to be held back', hasRoom, 60_000, () => JSON.stringify(left));
   for (const { endpoint } of await listHeld()) await judgeFatesOf(world, endpoint);
-  const how = { via: 0, only: 'missed', ids: 'new', lastMillis: null };
+  const how = { via: 0, only: 'missed', ids: 'new', rate: undefined, lastMillis: null };
   // What a replay queues may be as much as is held back again: then the next one finds nothing more.
   const isForgotten = async () => {
     for (const { endpoint } of await listHeld()) await replay(world, endpoint, how);

@@ -13,7 +13,7 @@ export const accessViews = [
 type AccessView = (typeof accessViews)[number];
 
 /** Those that only admins see. */
-export const adminViews: readonly AccessView[] = ['portal', 'notices'];
+export const adminViews: readonly AccessView[] = ['approvals', 'portal', 'notices'];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
 export type AccessSearch = ListSearch<typeof auditFilters> & {

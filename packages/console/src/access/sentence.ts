@@ -92,8 +92,8 @@ export function sentenceOf(entry: Told, names?: ReadonlyMap<string, string>): st
   const parts: Readonly<Record<string, string>> = {
     name: nameIn(state) ?? names?.get(target ?? '') ?? shortId(target ?? ''),
     slice: sliceText(sliceIn(state, tenants)),
-    dataset: String(state.dataset ?? 'data').replace('_', '-'),
-    format: String(state.format ?? action.split('.')[1]),
+    dataset: textOr(state.dataset, 'data').replace('_', '-'),
+    format: textOr(state.format, action.split('.')[1] ?? ''),
     of: tenants === null || tenants.length === 0 ? '' : ` of ${tenants.join(', ')}`,
   };
   const isEnabling = action === 'endpoint.change' && isSwitched(entry);
@@ -101,6 +101,10 @@ export function sentenceOf(entry: Told, names?: ReadonlyMap<string, string>): st
   const act = isEnabling ? `${able} the endpoint {name}{of}` : acts[action];
   const text = act ?? `${action}${target === null ? '' : ' {name}'}{of}`;
   return text.replace(/\{(\w+)\}/g, (_, part: string) => parts[part] ?? '');
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === 'string' ? value : otherwise;
 }
 
 /** What the ids of these entries are called, as far as any of them says it. */

@@ -76,35 +76,6 @@ export function addApprovalRoutes(
   };
   const show = ({ body, ...row }: queries.StoredApproval) => ({ ...answerOf(http, row), body });
 
-  /** Ends what can no longer be done as it was asked for. */
-  async function giveUp(row: queries.StoredApproval, by: Caller, why: string): Promise<AppError> {
-    const { id, tenant, says } = row;
-    await db.transaction(async (connection) => {
-      if (!(await queries.endApproval(connection, id, { by: by.actor, state: 'void' }))) return;
-      const after = { says, why };
-      await audit(connection, { ...by, action: 'approval.void', target: id, tenant, after });
-    });
-    return new AppError('approval_void', {
-      detail: `${why} Nothing was done: ask for it anew, if it is still wanted.`,
-    });
-  }
-
-  /** Who asked for it, if they may still do it. */
-  async function askerOf(row: queries.StoredApproval, { contract }: GuardedRoute, by: Caller) {
-    const { asked_by: asker, tenant } = row;
-    const { scope } = contract;
-    const actor = await actorOfToken(
-      db,
-      asker.id,
-      scope === 'any' || scope === null ? 'admin' : scope,
-    ).catch((error: unknown) => {
-      if (error instanceof AppError && error.status < 500) return null;
-      throw error;
-    });
-    if (actor !== null && reaches(actor, tenant)) return actor;
-    throw await giveUp(row, by, `"${asker.name}", who asked for it, may no longer do it.`);
-  }
-
   http.route(approvalsContract.listApprovals, async ({ actor, query }) => ({
     data: (await queries.listApprovals(db, actor, query.state)).map((row) => answerOf(http, row)),
     next_cursor: null,
@@ -134,8 +105,9 @@ export function addApprovalRoutes(
       });
     }
     const route = http.guarded.get(row.route);
-    if (route === undefined) throw await giveUp(row, by, 'This release has no such call.');
-    const asker = await askerOf(row, route, by);
+    if (route === undefined)
+      throw await giveUp({ db, audit }, row, by, 'This release has no such call.');
+    const asker = await askerOf({ db, audit }, row, { scope: route.contract.scope, by });
     const asked = requestOf(row, request, async (connection) => {
       const isFirst = await queries.settleApproval(connection, row.id, {
         by: actor,
@@ -153,7 +125,12 @@ export function addApprovalRoutes(
     const made = input as unknown as Parameters<GuardedRoute['foresee']>[0];
     const { about } = await route.foresee(made);
     if (JSON.stringify(about) !== JSON.stringify(row.about)) {
-      throw await giveUp(row, by, 'It would no longer do what was foreseen when it was asked for.');
+      throw await giveUp(
+        { db, audit },
+        row,
+        by,
+        'It would no longer do what was foreseen when it was asked for.',
+      );
     }
     // What was done is done, whether that can be noted or not.
     const note = (outcome: 'done' | ErrorCode) =>
@@ -170,6 +147,43 @@ export function addApprovalRoutes(
 }
 
 type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
+
+/** Who asked for it, if they may still do it. */
+async function askerOf(
+  parts: { db: Database; audit: Audit },
+  row: queries.StoredApproval,
+  { scope, by }: { scope: GuardedRoute['contract']['scope']; by: Caller },
+) {
+  const { asked_by: asker, tenant } = row;
+  const actor = await actorOfToken(
+    parts.db,
+    asker.id,
+    scope === 'any' || scope === null ? 'admin' : scope,
+  ).catch((error: unknown) => {
+    if (error instanceof AppError && error.status < 500) return null;
+    throw error;
+  });
+  if (actor !== null && reaches(actor, tenant)) return actor;
+  throw await giveUp(parts, row, by, `"${asker.name}", who asked for it, may no longer do it.`);
+}
+
+/** Ends what can no longer be done as it was asked for. */
+async function giveUp(
+  { db, audit }: { db: Database; audit: Audit },
+  row: queries.StoredApproval,
+  by: Caller,
+  why: string,
+): Promise<AppError> {
+  const { id, tenant, says } = row;
+  await db.transaction(async (connection) => {
+    if (!(await queries.endApproval(connection, id, { by: by.actor, state: 'void' }))) return;
+    const after = { says, why };
+    await audit(connection, { ...by, action: 'approval.void', target: id, tenant, after });
+  });
+  return new AppError('approval_void', {
+    detail: `${why} Nothing was done: ask for it anew, if it is still wanted.`,
+  });
+}
 
 /** Ends the requests whose time is over or whose asker lost the right, and says so in the audit log. */
 export async function endApprovals(db: Database): Promise<void> {

@@ -113,13 +113,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             />
             {groupsOf(props).map(({ id, title, rows: members }) => (
               <tbody key={id} {...roles.group}>
-                {title !== undefined && (
-                  <tr {...roles.row} className={classes.groupLine}>
-                    <th {...roles.rowHeader} scope="rowgroup">
-                      {title}
-                    </th>
-                  </tr>
-                )}
+                {title !== undefined && <GroupLine title={title} />}
                 {members.map((row) => {
                   const key = keyOf(row);
                   return (
@@ -145,6 +139,16 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
         </span>
       </section>
     </WholeTips>
+  );
+}
+
+function GroupLine({ title }: { title: ReactNode }): ReactNode {
+  return (
+    <tr {...roles.row} className={classes.groupLine}>
+      <th {...roles.rowHeader} scope="rowgroup">
+        {title}
+      </th>
+    </tr>
   );
 }
 

@@ -124,7 +124,7 @@ async function noteCuts(context: Context, client: Client, asked: StreamRequest):
 
 /** Prints how a file begins, with the rows of Parquet as JSON. */
 async function previewLines(
-  { out, note }: Context,
+  context: Context,
   client: Client,
   { asked, options }: { asked: StreamRequest; options: Options },
 ): Promise<void> {
@@ -136,8 +136,8 @@ async function previewLines(
       ...{ format, columns: listOf(columns), profile, ...(!header && { header }) },
     },
   });
-  await out.write(head + lines.join(''));
-  if (lines.length === 0) note('None of the first and last records fits.');
+  await context.out.write(head + lines.join(''));
+  if (lines.length === 0) context.note('None of the first and last records fits.');
 }
 
 function listOf(columns: string | undefined): string[] | undefined {

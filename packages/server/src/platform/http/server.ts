@@ -203,7 +203,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
         const route = { contract, handler: given, foresee } as unknown as GuardedRoute;
         guarded.set(contract.id, route);
         handler = async (call) => {
-          await options.approve?.(route, call as Parameters<GuardedRoute['foresee']>[0]);
+          await options.approve?.(route, call);
           return given(call);
         };
       }

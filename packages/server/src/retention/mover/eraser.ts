@@ -151,18 +151,11 @@ export function createEraser(options: EraserOptions): Eraser {
   }
 
   const eraser: Eraser = {
-    async foresee(act, body) {
-      const { tenant } = body;
-      if (body.dry_run === true) return { acts: [], tenant, says: '', about: null };
-      if (mayTouchTenant(act.actor, tenant)) await refuseHold(context.db, tenant);
-      const plan = await eraser.erase(act, { ...body, dry_run: true });
-      return {
-        acts: ['erase'],
-        tenant,
-        says: sentenceOf(body, plan),
-        about: { erased: plan.erased, incidents: plan.incidents?.count ?? null },
-      };
-    },
+    foresee: (act, body) =>
+      foreseeErasure(body, async () => {
+        if (mayTouchTenant(act.actor, body.tenant)) await refuseHold(context.db, body.tenant);
+        return eraser.erase(act, { ...body, dry_run: true });
+      }),
     async erase({ actor, request }, body) {
       const scope = toScope(body);
       const requestedAt = formatMicros(clock() * 1000);
@@ -183,6 +176,17 @@ export function createEraser(options: EraserOptions): Eraser {
     stop: () => running.stop(),
   };
   return eraser;
+}
+
+async function foreseeErasure(
+  body: EraseRequest,
+  plan: () => Promise<EraseReceipt>,
+): Promise<Foreseen> {
+  const { tenant } = body;
+  if (body.dry_run === true) return { acts: [], tenant, says: '', about: null };
+  const receipt = await plan();
+  const about = { erased: receipt.erased, incidents: receipt.incidents?.count ?? null };
+  return { acts: ['erase'], tenant, says: sentenceOf(body, receipt), about };
 }
 
 /** What an erasure takes, without what would tell of whom. */
