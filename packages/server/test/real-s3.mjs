@@ -258,8 +258,7 @@ async function startServer(name, binary) {
   };
 }
 
-/** Ports that were free a moment ago: these servers cannot take one from the system and tell which. */
-/** Finds ports of this machine on which nobody listens. */
+/** Finds ports that are free at this moment, for servers that cannot take one from the system and tell which. */
 export async function freePorts(count) {
   const listeners = await Promise.all(
     Array.from(

@@ -1,12 +1,6 @@
 import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
-import {
-  type ColdReader,
-  type RecordRow,
-  readTagWindows,
-  type Slice,
-  sampleRecords,
-} from '../records/index.ts';
+import { type ColdReader, readTagWindows, type Slice, sampleRecords } from '../records/index.ts';
 import type { linesPreviewSchema } from './contract.ts';
 import type { Cell } from './encode/csv-cells.ts';
 import { quotedColumns } from './encode/rows.ts';
@@ -15,12 +9,6 @@ import type { FileOptions } from './formats/format.ts';
 import { createLineWriter } from './formats/line-writer.ts';
 
 const shown = 3;
-
-/** A record once: both ends of a small slice have the same. */
-export function onlyOnce(rows: readonly RecordRow[]): RecordRow[] {
-  const keyOf = (row: RecordRow) => JSON.stringify([row.store, row.occurred_at, row.event_id]);
-  return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
-}
 
 /** Returns how a file begins: what comes before its rows, and its first rows. Throws 500 `segment_damaged`. */
 export async function previewLines(
@@ -32,17 +20,15 @@ export async function previewLines(
   const quoted = new Set(quotedColumns(plan.source));
   const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(source.db, slice.tenant)) };
   const sample = await sampleRecords(source, tagged, 2 * shown);
-  const lines = onlyOnce(sample)
-    .slice(0, shown)
-    .map((row) =>
-      encodeRow(
-        plan.pick(
-          plan.source.map((column): Cell => {
-            const text = cellOf(row, column, tagged);
-            return text === null ? null : { text, isText: quoted.has(column) };
-          }),
-        ),
+  const lines = sample.slice(0, shown).map((row) =>
+    encodeRow(
+      plan.pick(
+        plan.source.map((column): Cell => {
+          const text = cellOf(row, column, tagged);
+          return text === null ? null : { text, isText: quoted.has(column) };
+        }),
       ),
-    );
+    ),
+  );
   return { head, lines };
 }

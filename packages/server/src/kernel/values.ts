@@ -57,11 +57,11 @@ export function includesScope(has: readonly Scope[], wanted: Scope): boolean {
   return has.some((scope) => scope === wanted || included[scope]?.includes(wanted));
 }
 
-/** Named bundles of scopes, for those who make tokens. */
 /** What one asks for and another confirms, where `SVC_FOUR_EYES` names it. */
 export const fourEyesActs = ['erase', 'delete_days', 'adopt_store', 'lift_hold'] as const;
 export type FourEyesAct = (typeof fourEyesActs)[number];
 
+/** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],
   viewer: ['enrichment:read', 'analytics:read', 'webhooks:read'],

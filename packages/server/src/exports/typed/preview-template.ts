@@ -4,7 +4,6 @@ import { type ColdReader, readTagWindows, type Slice, sampleRecords } from '../.
 import type { templatePreviewSchema } from '../contract.ts';
 import type { Cell } from '../encode/csv-cells.ts';
 import { cellOf } from '../estimate.ts';
-import { onlyOnce } from '../preview-lines.ts';
 import type { LineTemplate } from '../values.ts';
 import { createFiller, fillerColumns } from './fill-row.ts';
 import { readTemplate } from './template.ts';
@@ -29,7 +28,7 @@ export async function previewTemplate(
   const sample = await sampleRecords(source, tagged, looks);
   let looked = 0;
   let first: Pick<TemplatePreview, 'line' | 'record'> = { line: null, record: null };
-  for (const row of onlyOnce(sample)) {
+  for (const row of sample) {
     looked += 1;
     const line = encodeRow(
       columns.map((column): Cell => {

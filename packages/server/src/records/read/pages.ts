@@ -236,7 +236,7 @@ export function createTiers(db: Database, cold: ColdReader, limits = usualLimits
 
 /**
  * Returns some records of a slice, half of them from each end of it. With filters there may be fewer, see `Tier`.
- * Records of a small slice may be returned twice. Throws 500 `segment_damaged`.
+ * Throws 500 `segment_damaged`.
  */
 export async function sampleRecords(
   source: { db: Database; cold: ColdReader },
@@ -247,5 +247,7 @@ export async function sampleRecords(
   const half = Math.ceil(limit / 2);
   const first = await tiers.scan(slice, { after: null, descending: false, limit: half });
   const last = await tiers.scan(slice, { after: null, descending: true, limit: half });
-  return [...first.rows, ...last.rows];
+  // Both ends of a small slice have the same.
+  const rows = [...first.rows, ...last.rows];
+  return [...new Map(rows.map((row) => [JSON.stringify(keyOf(row)), row])).values()];
 }
