@@ -253,7 +253,7 @@ test('offers only what the scopes of the token allow', async () => {
     expect(await group(page, 'ACTIONS').getByText(word).count(), word).toBe(0);
   }
   await page.keyboard.insertText(ids.delivery);
-  await palette(page).getByRole('status').getByText('needs the scope admin').waitFor();
+  await palette(page).getByRole('status').getByText('needs the scope webhooks:read').waitFor();
   await leave(page);
   await page.context().clearCookies();
   await page.reload();
