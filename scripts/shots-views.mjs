@@ -75,6 +75,7 @@ export const views = [
   { name: 'access-new-link', place: '/access?view=portal&panel=new-link' },
   { name: 'access-audit', place: '/access?view=audit' },
   { name: 'access-notices', place: '/access?view=notices' },
+  { name: 'access-rights', place: '/access?view=rights' },
   { name: 'access-new-target', place: '/access?view=notices&panel=new-target' },
   { name: 'access-entry', place: '/access?view=audit', prepare: openRow },
   { name: 'palette', place: leaf, prepare: openPalette('') },

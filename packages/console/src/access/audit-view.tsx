@@ -185,7 +185,7 @@ const saidElsewhere = /^(id|tenant|tenants|url|name|file_name|digest|(created|up
 const mostChanges = 4;
 
 /**
- * What an act changed, as one line: `hot_days 3 → 30`. What is gone is told by the panel, as is all of what was made but
+ * What an act changed, as one line: `hot_days 3 to 30`. What is gone is told by the panel, as is all of what was made but
  * for the first of it.
  */
 function changeText({ action, before, after }: AuditEntry): string {
@@ -193,7 +193,7 @@ function changeText({ action, before, after }: AuditEntry): string {
   const changes = changesOf(isChange ? before : null, after)
     .filter(({ name }) => !(isChange ? /^updated_(at|by)$/ : saidElsewhere).test(name))
     .map(({ name, before: old, after: now }) =>
-      isChange ? `${name} ${valueText(old)} → ${valueText(now)}` : `${name} ${valueText(now)}`,
+      isChange ? `${name} ${valueText(old)} to ${valueText(now)}` : `${name} ${valueText(now)}`,
     );
   const more = changes.length - mostChanges;
   const shown = [...changes.slice(0, mostChanges), ...(more > 0 ? [`${more} more`] : [])];

@@ -33,10 +33,7 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
                 <td>{scopeTexts[scope]}</td>
                 {names.map((name) => (
                   <td key={name}>
-                    {includesScope(presets[name], scope) ? '✓' : <span className="muted">–</span>}
-                    <span className="visually-hidden">
-                      {includesScope(presets[name], scope) ? 'yes' : 'no'}
-                    </span>
+                    {includesScope(presets[name], scope) ? 'yes' : <span className="muted">–</span>}
                   </td>
                 ))}
               </tr>

@@ -54,7 +54,7 @@ export function ListBar({
       {left}
       <div className={classes.actions}>
         {before}
-        <PollNote {...note} />
+        {note.queries.length > 0 && <PollNote {...note} />}
         {children}
       </div>
     </div>
