@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { answer } from '../../../test/receiver.ts';
 import { useCleanWorld } from '../drainer/testing/world.ts';
 
@@ -49,6 +49,21 @@ describe('what an endpoint never got', () => {
     expect((await replay(endpoint, since)).rows_done).toBe(0);
     expect(receiver.requests).toHaveLength(3);
   });
+
+  test.each([2, -2])(
+    'is all that was reported by now, where a clock is wrong by %i hours',
+    async (hours) => {
+      const { id: endpoint } = await world.addEndpoint(receiver.url(), { event_types: ['x.y'] });
+      await reportedAs('incident.created');
+      const realNow = Date.now;
+      const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + hours * 3_600_000);
+      const told = await preview(endpoint, { ...since, filters: 'ignore' }).finally(() =>
+        clock.mockRestore(),
+      );
+      expect(told).toMatchObject({ count: 1, missed: 1 });
+      expect(Date.parse(told.until)).toBeLessThan(Date.now() + 60_000);
+    },
+  );
 
   test('leaves out pings, and types that the endpoint does not want, unless filters are ignored', async () => {
     const { id: first } = await world.addEndpoint(receiver.url());
