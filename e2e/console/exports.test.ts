@@ -20,7 +20,10 @@ const expectHash = (page: Page, part: string) =>
 
 /** The id of the job that the page just asked for. */
 async function startJob(page: Page): Promise<string> {
-  const coming = page.waitForResponse((answer) => answer.request().method() === 'POST');
+  // How a file begins is asked for beside it.
+  const coming = page.waitForResponse(
+    (answer) => answer.request().method() === 'POST' && !answer.url().endsWith('/preview'),
+  );
   await page.getByRole('button', { name: 'START the job' }).click();
   const answer = await coming;
   expect(answer.status()).toBe(202);
