@@ -11,7 +11,6 @@ import {
 } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listOpenExports, listTroubledSchedules } from '../exports/index.ts';
-import { systemClock } from '../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import { once } from '../kernel/once.ts';
 import type { StoreState } from '../kernel/values.ts';
@@ -82,7 +81,7 @@ export function lookAround(
 
 /** After how many days dead letters are purged by themselves, and what the jobs that do it heed. */
 export function purgingOf({ abandonedDays: days, webhookMaxAttempts: maxAttempts }: Settings) {
-  return { days, options: { clock: systemClock, maxAttempts, isOnHold } };
+  return { days, options: { maxAttempts, isOnHold } };
 }
 
 const listMillis = 10_000;

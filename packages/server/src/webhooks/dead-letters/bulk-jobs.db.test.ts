@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
 import {
   clearQueue,
@@ -100,6 +100,16 @@ test('a purge finds by age and type of event what its preview counts', async () 
   expect(await countStatuses(service.db, one.id)).toEqual({ discarded: 2, abandoned: 2 });
   const again = await ask('retry', { event_type: 'incident.created' });
   expect(await ended(again.json.id)).toMatchObject({ rows_total: 1, rows_done: 1 });
+});
+
+test('how old a row is, the database says, whatever the clock of the process', async () => {
+  await seedDelivery(service.db, one, { secondsAgo: 86_400 });
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + 7_200_000);
+  const { json } = await ask('purge', { older_than: '25h', dry_run: true }).finally(() =>
+    clock.mockRestore(),
+  );
+  expect(json).toMatchObject({ count: 0 });
 });
 
 test.each([

@@ -7,6 +7,7 @@ import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { bulkRequestSchema, JobRow } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import { readMicros } from '../order/queries.ts';
 import type { PacedKind } from '../paced-jobs.ts';
 import { findReach } from '../reach.ts';
 import { type BulkAction, deadLetterStatuses } from '../values.ts';
@@ -18,7 +19,7 @@ export type BulkRequest = Static<typeof bulkRequestSchema>;
 
 const maxGroups = 100;
 
-export type BulkOptions = Pick<WebhookOptions, 'clock' | 'isOnHold' | 'maxAttempts'>;
+export type BulkOptions = Pick<WebhookOptions, 'isOnHold' | 'maxAttempts'>;
 
 /** Says what a bulk job would do; `count` and `skipped` are exact. Throws 400 `request_invalid`. */
 export async function previewBulk(
@@ -27,7 +28,7 @@ export async function previewBulk(
   action: BulkAction,
   { request, options }: { request: BulkRequest; options: BulkOptions },
 ) {
-  const range = toRange(request, options.clock());
+  const range = await toRange(db, request);
   const reach = await findReach(db, actor, request);
   if (reach === null) return { count: 0, skipped: 0, groups: [] };
   const { status, failure_class: failureClass, event_type = null } = request;
@@ -60,7 +61,7 @@ export async function createBulkJob(
   action: BulkAction,
   { request, options }: { request: BulkRequest; options: BulkOptions },
 ): Promise<JobRow> {
-  const range = toRange(request, options.clock());
+  const range = await toRange(db, request);
   const { count, skipped } = await previewBulk(db, actor, action, { request, options });
   const { status = null, tenant = null, endpoint_id = null } = request;
   const { failure_class = null, event_type = null, rate = null } = request;
@@ -112,16 +113,19 @@ export const bulkKind = (of: Of): PacedKind<JobRow> => ({
   finished: { code: of === 'retry' ? 'retry_job_finished' : 'job_finished', name: 'job' },
 });
 
-/** The range of time in its canonical text. Both ends belong to it; null means open. Throws 400 `request_invalid`. */
-function toRange(
+/**
+ * The range of time in its canonical text. Both ends belong to it; null means open. How old a row is, the clock of the
+ * database says: one that is wrong here would discard too much. Throws 400 `request_invalid`.
+ */
+async function toRange(
+  db: Queryable,
   { failed_from, failed_to, older_than }: BulkRequest,
-  nowMillis: number,
-): { from: string | null; until: string | null } {
+): Promise<{ from: string | null; until: string | null }> {
   if (failed_to !== undefined && older_than !== undefined) {
     throw invalidInput('/older_than', 'stands beside failed_to: give one of them');
   }
   const from = toInstant('/failed_from', failed_from);
-  const until = toInstant('/failed_to', failed_to) ?? before(older_than, nowMillis);
+  const until = toInstant('/failed_to', failed_to) ?? (await before(db, older_than));
   if (from !== null && until !== null && from > until) {
     const name = older_than === undefined ? '/failed_to' : '/older_than';
     throw invalidInput(name, 'ends before failed_from');
@@ -132,10 +136,10 @@ function toRange(
 const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** The time that is so long ago: `30d`. */
-function before(span: string | undefined, nowMillis: number): string | null {
+async function before(db: Queryable, span: string | undefined): Promise<string | null> {
   if (span === undefined) return null;
   const millis = Number.parseInt(span, 10) * (unitMillis[span.slice(-1)] ?? 0);
-  return formatMicros((nowMillis - millis) * 1000);
+  return formatMicros((await readMicros(db)) - millis * 1000);
 }
 
 function toInstant(path: string, text: string | undefined): string | null {

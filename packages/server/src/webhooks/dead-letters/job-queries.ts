@@ -138,9 +138,9 @@ export async function hasPurgedToday(db: Queryable, name: string): Promise<boole
 }
 
 /** Whether a delivery was abandoned at this time or before. */
-export async function hasOldAbandoned(db: Queryable, until: string): Promise<boolean> {
+export async function hasOldAbandoned(db: Queryable, days: number): Promise<boolean> {
   const rows = await db.query(sql`
-    select from deliveries where status = 'abandoned' and last_attempt_at <= ${until}
+    select from deliveries where status = 'abandoned' and last_attempt_at <= now() - make_interval(days => ${days})
     order by status, last_attempt_at limit 1`);
   return rows.length > 0;
 }

@@ -8,7 +8,7 @@ import { clearQueue, findWrongCounts, seedDeliveries, seedEndpoint } from './tes
 const db = useTestDatabase();
 const day = 86_400;
 const isOnHold = async (_db: unknown, tenant: string) => tenant === 'HELD';
-const old = { days: 30, options: { clock: Date.now, maxAttempts: 8, isOnHold } };
+const old = { days: 30, options: { maxAttempts: 8, isOnHold } };
 const audited: unknown[] = [];
 const audit = async (_db: unknown, name: string, act: { action: string }) =>
   void audited.push([name, act.action]);

@@ -1,11 +1,8 @@
 import { type Actor, serviceActor } from '../../kernel/actor.ts';
-import { formatMicros } from '../../kernel/instant.ts';
 import type { AuditLocally } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { type BulkOptions, createBulkJob, previewBulk } from './bulk-jobs.ts';
 import { hasOldAbandoned, hasPurgedToday } from './job-queries.ts';
-
-const dayMillis = 86_400_000;
 
 /** Dead letters that were abandoned `days` days ago are purged by themselves; 0: none are. */
 type Old = { readonly days: number; readonly options: BulkOptions };
@@ -27,7 +24,7 @@ export async function purgeOld(
   const { name } = serviceActor;
   if (days === 0 || (await hasPurgedToday(db, name))) return;
   if ((await countOld(db, null, { days, options })) === 0) return;
-  const asked = { request: requestOf(days, options), options };
+  const asked = { request: requestOf(days), options };
   const job = await createBulkJob(db, serviceActor, 'purge', asked);
   await audit(db, name, { action: 'purge_job.create', target: job.id, after: job });
 }
@@ -37,13 +34,12 @@ async function countOld(
   tenants: Actor['tenants'],
   { days, options }: Old,
 ): Promise<number> {
-  const request = requestOf(days, options);
+  const request = requestOf(days);
   // Mostly none is so old, and one look into an index says so.
-  if (!(await hasOldAbandoned(db, request.failed_to))) return 0;
+  if (!(await hasOldAbandoned(db, days))) return 0;
   return (await previewBulk(db, { tenants }, 'purge', { request, options })).count;
 }
 
-function requestOf(days: number, { clock }: BulkOptions) {
-  const until = formatMicros((clock() - days * dayMillis) * 1000);
-  return { status: 'abandoned', failed_to: until } as const;
+function requestOf(days: number) {
+  return { status: 'abandoned', older_than: `${days}d` } as const;
 }

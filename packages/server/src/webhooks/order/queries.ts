@@ -35,6 +35,12 @@ export const orderKeyOf = (store: Sql, group: Sql): Sql =>
 /** The microseconds since 1970, after all locks that the statement had to wait for. */
 export const numberNow = sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
 
+/** The microseconds since 1970, by the clock of the database. */
+export async function readMicros(db: Queryable): Promise<number> {
+  const rows = await db.query<{ micros: number }>(sql`select ${numberNow} as micros`);
+  return Number(rows[0]?.micros);
+}
+
 /** Whether the head `h` of a key of the endpoint `e` lets the next go. */
 const isDone = sql`(h.status in ('delivered', 'discarded')
   or h.status = 'abandoned' and (h.failure_class = 'erased' or e.when_stuck = 'pass'))`;

@@ -8,6 +8,7 @@ import { getEndpoint } from '../endpoints/endpoints.ts';
 import type { EndpointRow } from '../endpoints/queries.ts';
 import { findOrRefuse } from '../incidents/incidents.ts';
 import type { WebhookOptions } from '../options.ts';
+import { readMicros } from '../order/queries.ts';
 import { findForgotten } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
 import { type CountedReplay, countReplay } from './count-replay.ts';
@@ -119,7 +120,7 @@ async function toScope(
   }
   if (request.since === undefined) throw invalidInput('/since', 'is needed, or incident_id');
   const from = microsOf('/since', request.since);
-  const now = await queries.readMicros(db);
+  const now = await readMicros(db);
   const until = Math.min(
     now,
     request.until === undefined ? now : microsOf('/until', request.until),

@@ -6,7 +6,7 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { armed, countOut } from '../dead-letters/queries.ts';
 import { randomText } from '../incidents/queries.ts';
-import { neverDue, numberNow, type OrderKey, orderKeyOf } from '../order/queries.ts';
+import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import type { PacedTable } from '../paced-queries.ts';
 import { isHeldBack, isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
@@ -30,12 +30,6 @@ const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.rep
   j.rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
   ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
   ${instantText('j.finished_at')} as finished_at`;
-
-/** The microseconds since 1970, by the clock of the database. */
-export async function readMicros(db: Queryable): Promise<number> {
-  const rows = await db.query<{ micros: number }>(sql`select ${numberNow} as micros`);
-  return Number(rows[0]?.micros);
-}
 
 /** The incidents that a replay looks at: those of a range of reports, or one of it. */
 export type ReplayScope = {
