@@ -217,6 +217,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     method: 'PATCH',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Pause, resume or pace a bulk re-arm or purge',
+    description: 'To resume or pace a purge takes the scope `admin`.',
     body: bulkJobChangeSchema,
     responses: {
       200: { description: 'The job.', schema: bulkJobSchema },

@@ -143,6 +143,21 @@ test('a purge is changed and listed as one, and is none to the routes of retries
   expect(late.json).toMatchObject({ code: 'job_finished' });
 });
 
+test('who discards nothing stops a purge, and neither resumes nor hastens it', async () => {
+  await seedDeliveries(service.db, one, 40);
+  const { json: job } = await ask('purge', { rate: 1 });
+  const { token } = await service.makeToken({ preset: 'on-call' });
+  const change = (body: object) =>
+    service.call('PATCH', `/webhook/dlq/jobs/${job.id}`, { token, body });
+  expect((await change({ rate: 1000 })).json.code).toBe('scope_missing');
+  expect((await change({ state: 'paused' })).json).toMatchObject({ state: 'paused', rate: 1 });
+  expect((await change({ state: 'running' })).json.code).toBe('scope_missing');
+  expect((await change({ state: 'paused', rate: 9 })).json.code).toBe('scope_missing');
+  expect(await getJob(job.id)).toMatchObject({ state: 'paused', rate: 1 });
+  await service.call('DELETE', `/webhook/dlq/jobs/${job.id}`, { token });
+  expect((await getJob(job.id)).state).toBe('cancelled');
+});
+
 test('the previous release is told to wait for what it cannot do, and for nothing else', async () => {
   const readyOf = async (id: string) => {
     const [row] = await service.db.query<{ ready: boolean; due: boolean }>(sql`

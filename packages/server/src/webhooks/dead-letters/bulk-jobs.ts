@@ -28,7 +28,17 @@ export async function previewBulk(
   action: BulkAction,
   { request, options }: { request: BulkRequest; options: BulkOptions },
 ) {
-  const range = await toRange(db, request);
+  return previewRange(db, actor, action, { request, options, range: await toRange(db, request) });
+}
+
+type Range = { readonly from: string | null; readonly until: string | null };
+
+async function previewRange(
+  db: Queryable,
+  actor: Pick<Actor, 'tenants'>,
+  action: BulkAction,
+  { request, options, range }: { request: BulkRequest; options: BulkOptions; range: Range },
+) {
   const reach = await findReach(db, actor, request);
   if (reach === null) return { count: 0, skipped: 0, groups: [] };
   const { status, failure_class: failureClass, event_type = null } = request;
@@ -62,7 +72,8 @@ export async function createBulkJob(
   { request, options }: { request: BulkRequest; options: BulkOptions },
 ): Promise<JobRow> {
   const range = await toRange(db, request);
-  const { count, skipped } = await previewBulk(db, actor, action, { request, options });
+  const asked = { request, options, range };
+  const { count, skipped } = await previewRange(db, actor, action, asked);
   const { status = null, tenant = null, endpoint_id = null } = request;
   const { failure_class = null, event_type = null, rate = null } = request;
   return queries.insertBulkJob(db, {
@@ -120,7 +131,7 @@ export const bulkKind = (of: Of): PacedKind<JobRow> => ({
 async function toRange(
   db: Queryable,
   { failed_from, failed_to, older_than }: BulkRequest,
-): Promise<{ from: string | null; until: string | null }> {
+): Promise<Range> {
   if (failed_to !== undefined && older_than !== undefined) {
     throw invalidInput('/older_than', 'stands beside failed_to: give one of them');
   }

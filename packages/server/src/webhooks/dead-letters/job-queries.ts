@@ -137,7 +137,7 @@ export async function hasPurgedToday(db: Queryable, name: string): Promise<boole
   return rows.length > 0;
 }
 
-/** Whether a delivery was abandoned at this time or before. */
+/** Whether a delivery was abandoned so many days ago or before, by the clock of the database. */
 export async function hasOldAbandoned(db: Queryable, days: number): Promise<boolean> {
   const rows = await db.query(sql`
     select from deliveries where status = 'abandoned' and last_attempt_at <= now() - make_interval(days => ${days})

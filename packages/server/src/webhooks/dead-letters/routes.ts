@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { mayTouchTenant } from '../../kernel/actor.ts';
+import { mayTouchTenant, requireScope } from '../../kernel/actor.ts';
 import { type Act, type Caller, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -86,7 +86,12 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     [change, 'any'],
   ] as const) {
     http.route(route, async (call) => {
-      const { params, body: change } = call;
+      const { actor, params, body: change } = call;
+      // Who discards nothing may stop a purge, but neither resume nor hasten it.
+      const isStop = change.state === 'paused' && change.rate === undefined;
+      if (!isStop && (await getBulkJob(db, actor, of, params.id)).action === 'purge') {
+        requireScope(actor, 'admin');
+      }
       const job = await changeJob(db, act(call), bulkKind(of), { id: params.id, change });
       options.jobs.poke();
       return job;
