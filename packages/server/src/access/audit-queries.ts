@@ -158,18 +158,47 @@ export type AuditFilter = {
 export async function listAuditEntries(
   db: Queryable,
   filter: AuditFilter,
-  page: { after: readonly string[] | null; limit: number },
+  page: { after: EntryKey | null; until: EntryKey | null; limit: number },
 ): Promise<AuditEntry[]> {
-  const conditions = auditConditions(filter);
-  if (page.after !== null) {
-    const [at, id] = page.after;
-    conditions.push(sql`(audit_log.at, audit_log.id) < (${at}::timestamptz, ${id}::bigint)`);
-  }
-  const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
+  const conditions = [...auditConditions(filter), ...keysBetween(page)];
   return db.query<AuditEntry>(sql`
     select ${auditColumns}
     from audit_log left join audit_links link on link.entry_id = audit_log.id
-    ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
+    ${where(conditions)} order by ${newestFirst} limit ${page.limit}`);
+}
+
+/** The time and the number of an entry. */
+type EntryKey = readonly [at: string, id: string];
+
+const newestFirst = raw('audit_log.at desc, audit_log.id desc');
+
+/** So many entries are searched for a text at once. */
+const mostSearched = 10_000;
+
+/** The last of the entries that a page may search for a text; null where it may search all that are left. */
+export async function findSearchEnd(
+  db: Queryable,
+  { text: _text, ...filter }: AuditFilter,
+  after: EntryKey | null,
+): Promise<EntryKey | null> {
+  const conditions = [...auditConditions(filter), ...keysBetween({ after, until: null })];
+  const [end] = await db.query<{ at: string; id: string }>(sql`
+    select ${instantText('audit_log.at')} as at, audit_log.id::text as id from audit_log
+    ${where(conditions)} order by ${newestFirst} offset ${mostSearched - 1} limit 1`);
+  return end === undefined ? null : [end.at, end.id];
+}
+
+/** Behind the one key, and up to the other. */
+function keysBetween({ after, until }: Record<'after' | 'until', EntryKey | null>): Sql[] {
+  const key = ([at, id]: EntryKey) => sql`(${at}::timestamptz, ${id}::bigint)`;
+  return [
+    ...(after === null ? [] : [sql`(audit_log.at, audit_log.id) < ${key(after)}`]),
+    ...(until === null ? [] : [sql`(audit_log.at, audit_log.id) >= ${key(until)}`]),
+  ];
+}
+
+function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
 }
 
 /** Returns the entries after a place of the chain, in its order. */

@@ -162,6 +162,7 @@ export async function listAuditLog(
     scope: { list, filters: { actor, action, tenant, q, from, to } },
   };
   if (after !== undefined) {
+    if (q !== undefined) throw invalidInput('?q', 'goes without after');
     if (!isLimited && cursor !== undefined) throw invalidInput('?cursor', 'goes without after');
     if (isLimited && after > 0) {
       throw invalidInput('?after', 'is 0 for a token limited to tenants, which goes on by cursor');
@@ -175,15 +176,15 @@ export async function listAuditLog(
     return { data: rows.map(shown), next_cursor: isLimited ? cursorAfter(page, [last]) : null };
   }
   const { after: key, limit: most } = toKeyset<[string, string]>(page);
-  const rows = await queries.listAuditEntries(db, filter, {
-    after: key && [key[0], numbers.open(key[1])],
-    limit: most,
-  });
-  const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [
-    at,
-    isLimited ? numbers.seal(id) : id,
-  ]);
-  return { data: data.map(shown), next_cursor };
+  const begin = key && ([key[0], numbers.open(key[1])] as const);
+  const until = q === undefined ? null : await queries.findSearchEnd(db, filter, begin);
+  const rows = await queries.listAuditEntries(db, filter, { after: begin, until, limit: most });
+  const toKey = (at: string, id: string) => [at, isLimited ? numbers.seal(id) : id];
+  const { data, next_cursor } = toPage(page, rows, ({ at, id }) => toKey(at, id));
+  return {
+    data: data.map(shown),
+    next_cursor: next_cursor ?? cursorAfter(page, until === null ? undefined : toKey(...until)),
+  };
 }
 
 /** Hides numbers that count what others do. The same number is always the same text, and only we can read it. */

@@ -208,7 +208,7 @@ export const auditQuerySchema = exactly({
     Type.String({
       ...{ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
       description:
-        'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants).',
+        'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants). A page searches 10,000 entries at most, so it may be short, or empty, while next_cursor is set. Not with `after`.',
     }),
   ),
   from: Type.Optional(dateSchema),

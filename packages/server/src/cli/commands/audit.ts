@@ -41,6 +41,9 @@ const ls = list('GET /audit', {
   below: { none: 'No entries match.', one: 'entry', many: 'entries', more: 'there are older ones' },
 });
 
+/** A text is searched from the newest on, and so not in an export. */
+const { text: _text, ...exportFilters } = auditFilters;
+
 const exportAudit = verb({
   summary: 'write the audit log as NDJSON, oldest first',
   description:
@@ -52,7 +55,7 @@ const exportAudit = verb({
   options: [
     ['--after <place>', 'only entries after this place in the chain', wholeNumber(0)],
     ['--follow', 'go on with new entries as they come'],
-    ...optionsOf(auditFilters),
+    ...optionsOf(exportFilters),
   ],
   async act(context, { after = 0, follow, ...query }) {
     checkDays(query);
