@@ -36,10 +36,7 @@ export const serve = command({
       const isWanted = options.printSignIn || io.stdout.isTTY;
       const signInLink = isWanted
         ? await service.createSignInLink().catch((error: unknown) => {
-            log.warn(
-              { err: error },
-              'no sign-in link could be made: svcctl tokens sign-in makes one',
-            );
+            log.warn({ err: error }, 'no sign-in link could be made: sign in with an access token');
             return null;
           })
         : null;
