@@ -141,6 +141,7 @@ const actions = (
   [
     ['token.', 'tokens'],
     ['session.', 'sign-ins and sessions'],
+    ['approval.', 'what a second person confirms'],
     ['export.', 'exports and downloads'],
     ['schedule.', 'schedules'],
     ['tag.', 'tags'],

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { includesScope, type Preset, presets, scopes, scopeTexts } from '../api/values.ts';
 import { ListBar } from '../ui/list-page.tsx';
+import { PanelBody } from '../ui/panel.tsx';
 import classes from './access.module.css';
 
 const names = Object.keys(presets) as Preset[];
@@ -10,9 +11,8 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
   return (
     <>
       <ListBar left={views} queries={[]} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways where it is narrow, also by keys */}
-      <section className={classes.rights} aria-label="Who may what" tabIndex={0}>
-        <table>
+      <PanelBody label="Who may what">
+        <table className={classes.rights}>
           <thead>
             <tr>
               <th scope="col">SCOPE</th>
@@ -40,7 +40,7 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
             ))}
           </tbody>
         </table>
-      </section>
+      </PanelBody>
     </>
   );
 }

@@ -22,8 +22,8 @@ export type AccessSearch = ListSearch<typeof auditFilters> & {
 };
 
 /**
- * The panels of ACCESS: a new token, another secret of one, what waits for a second person, a new link into the portal, an entry of the audit log by its
- * place, and somebody new to be told.
+ * The panels of ACCESS: a new token, another secret of one, what waits for a second person, a new link into the portal, an
+ * entry of the audit log by its place, and somebody new to be told.
  */
 export const accessPanels = [
   'new-token',

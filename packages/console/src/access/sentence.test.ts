@@ -52,6 +52,10 @@ it.each([
     'downloaded TX › 2001-01 as csv',
   ],
   [entry('retention.policy.set', { tenants: ['TX'] }), 'set the retention of TX'],
+  [
+    entry('approval.ask', { target: 'apr_1', after: { says: 'Erases 3 records of TX.' } }),
+    'asked somebody else to confirm: Erases 3 records of TX.',
+  ],
   [entry('session.end_all', { after: 'all' }), 'ended all sessions'],
   [entry('moon.land', { target: 'crater', tenants: [] }), 'moon.land crater'],
 ])('tells %o as a sentence', (told, text) => {

@@ -3,7 +3,7 @@ import { type Slice, shortId, sliceText } from '../ui/words.ts';
 
 /**
  * What was done by each action. {name} is what it was done to, {slice} the records, {format} the format, and {of} the
- * tenants that it concerns.
+ * tenants that it concerns; {says} is what would be done.
  */
 const acts: Readonly<Record<string, string>> = {
   'token.create': 'made the token {name}{of}',
@@ -19,6 +19,11 @@ const acts: Readonly<Record<string, string>> = {
   'portal_link.create': 'made a link into the portal{of}',
   'portal_link.revoke': 'revoked a link into the portal{of}',
   'portal_link.open': 'came into the portal{of}',
+  'approval.ask': 'asked somebody else to confirm: {says}',
+  'approval.confirm': 'confirmed what was asked for: {says}',
+  'approval.reject': 'rejected what was asked for: {says}',
+  'approval.expire': 'ended what nobody confirmed in time: {says}',
+  'approval.void': 'ended what could not be done as it was asked for: {says}',
   'tag.create': 'tagged {slice} as {dataset}',
   'tag.delete': 'removed the tag {dataset} from {slice}',
   'version.create': 'froze the version {name}{of}',
@@ -94,6 +99,7 @@ export function sentenceOf(entry: Told, names?: ReadonlyMap<string, string>): st
     slice: sliceText(sliceIn(state, tenants)),
     dataset: textOr(state.dataset, 'data').replace('_', '-'),
     format: textOr(state.format, action.split('.')[1] ?? ''),
+    says: textOr(state.says, shortId(target ?? '')),
     of: tenants === null || tenants.length === 0 ? '' : ` of ${tenants.join(', ')}`,
   };
   const isEnabling = action === 'endpoint.change' && isSwitched(entry);

@@ -210,8 +210,8 @@ async function write(
 }
 
 /**
- * What a restored database makes anew, or should not have: sessions, one-time links and what waits to be confirmed may have ended since, the
- * limits and processes are those of the minute, and the files of Iceberg are in no backup.
+ * What a restored database makes anew, or should not have: sessions, one-time links and what waits to be confirmed may have
+ * ended since, the limits and processes are those of the minute, and the files of Iceberg are in no backup.
  */
 const leftOut: readonly string[] = [
   'schema_migrations',

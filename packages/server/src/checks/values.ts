@@ -59,8 +59,8 @@ export type CheckSeverity = (typeof checkSeverities)[number];
 
 /**
  * What people can be told of: troubles, which begin and end, and what has ended, once. That an endpoint will be disabled,
- * or dead letters purged, is not wrong in itself, but must be told before; that nobody polls, or a
- * key is blocked, may be meant for some hours.
+ * or dead letters purged, is not wrong in itself, but must be told before; that nobody polls, or a key is blocked, may be
+ * meant for some hours.
  */
 export const noticeTexts = {
   ...troubleTexts,

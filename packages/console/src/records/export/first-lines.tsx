@@ -25,14 +25,16 @@ export function FirstLines({ choice }: { choice: ExportChoice }): ReactNode {
     return query.isError ? null : <SkeletonText width="100%" />;
   }
   const { head, lines } = query.data;
+  // Of few columns some lines are equal.
+  const shown = [head, ...lines].filter(Boolean).map((line, place) => ({ place, line }));
   return (
     <section aria-label="First lines">
       <h3 className="caps below-8">
         {choice.format === 'parquet' ? 'THE FIRST ROWS, AS JSON' : 'HOW THE FILE BEGINS'}
       </h3>
       <ol className={`box small mono break ${classes.lines}`}>
-        {[head, ...lines].filter(Boolean).map((line) => (
-          <li key={line}>{lineText(line)}</li>
+        {shown.map(({ place, line }) => (
+          <li key={place}>{lineText(line)}</li>
         ))}
       </ol>
       {lines.length === 0 && (

@@ -277,7 +277,7 @@ function NotSent(props: {
             ) : (
               <span>{id}</span>
             )}
-            {incident !== undefined && hasScope('webhooks:manage') && (
+            {incident !== undefined && hasScope('deliveries:retry') && (
               <Button
                 size="compact-xs"
                 disabled={again.isPending}
