@@ -110,6 +110,19 @@ CREATE INDEX audit_log_tenant_idx ON public.audit_log USING btree (tenant, at, i
 
 CREATE INDEX audit_log_token_idx ON public.audit_log USING btree (token_id, at, id);
 
+create table audit_seals (
+  is_only boolean not null default true,
+  key_id text not null,
+  since bigint not null,
+  pruned_place bigint not null,
+  pruned_hash bytea not null,
+  place bigint not null,
+  hash bytea not null,
+  mac bytea not null,
+  constraint audit_seals_pkey PRIMARY KEY (is_only),
+  constraint audit_seals_is_only_check CHECK (is_only)
+);
+
 create table backups (
   id text collate "C" not null,
   place text not null,

@@ -7,7 +7,7 @@ import {
   makeFirstAdminToken,
   readAuditHead,
 } from './access/index.ts';
-import { createAuditCopies } from './app/access.ts';
+import { createAuditCopies, createSealing } from './app/access.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
 import { makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
@@ -40,7 +40,7 @@ import { createWakeUp } from './webhooks/index.ts';
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { summarizeFile, verifyExport } from './app/exports.ts';
-export { listKeys, replaceLostKey, rotateKeys } from './app/keys.ts';
+export { listKeys, replaceLostKey, resealAudit, rotateKeys } from './app/keys.ts';
 export { lintRecords } from './app/lint.ts';
 export {
   checkOwnSchema,
@@ -132,7 +132,7 @@ export async function startService(
     // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) host.cold.watch.start();
     const summing = createSumming(host);
-    const copies = createAuditCopies(host);
+    const [copies, seals] = [createAuditCopies(host), createSealing(host)];
     for (const work of [
       retention,
       counting,
@@ -143,6 +143,7 @@ export async function startService(
       summing,
       notices,
       copies,
+      seals,
     ]) {
       work.start();
       works.push(work);
@@ -175,7 +176,7 @@ export async function startService(
 /** Opens what everything else stands on. */
 async function openHost(own: Pick<Host, 'settings' | 'log' | 'db' | 'closers'>): Promise<Host> {
   const { settings, log, db, closers } = own;
-  const state: State = { cursorKey: null, secretBox: null };
+  const state: State = { cursorKey: null, secretBox: null, sealer: null, sealFault: null };
   const metrics = await createProcessMetrics(own, () => cold.watch.state().state);
   const traces = await openOwnTraces(own);
   const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));

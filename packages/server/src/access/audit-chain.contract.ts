@@ -13,7 +13,13 @@ export const auditCheckSchema = exactly(
   },
 );
 
-const auditProblemKinds = ['changed', 'removed', 'inserted', 'head_differs'] as const;
+const auditProblemKinds = [
+  'changed',
+  'removed',
+  'inserted',
+  'head_differs',
+  'seal_differs',
+] as const;
 
 export const auditVerdictSchema = Type.Object({
   ok: Type.Boolean(),
@@ -23,6 +29,18 @@ export const auditVerdictSchema = Type.Object({
     minimum: 0,
     description: 'The place of the newest entry that was pruned because of its age; 0 = none.',
   }),
+  seal: nullable(
+    Type.Object({
+      key_id: Type.String({ description: 'Of a key as `svcctl keys ls` lists them.' }),
+      since: Type.Integer({
+        minimum: 0,
+        description:
+          'Where the log ended when it was sealed first: entries after it are as they were written, those up to it as they were then.',
+      }),
+      place: Type.Integer({ minimum: 0, description: 'The newest place that is sealed.' }),
+    }),
+    'Up to where the log is sealed with a key that the database does not hold; null = it was never sealed.',
+  ),
   problem_count: Type.Integer({ minimum: 0 }),
   problems: Type.Array(
     Type.Object({

@@ -1,11 +1,16 @@
+import { tmpdir } from 'node:os';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
 import { useTestService } from '../../test/service.ts';
 import { pruneAudit } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
+import type { Sealer } from './seal-audit.ts';
 
-const service = useTestService();
+const service = useTestService({}, undefined, { waits: { sealMillis: 3_600_000 } });
+
+/** Who seals nothing, as there is no seal yet in the databases that it prunes. */
+const sealer: Sealer = { keys: [{ id: '01', key: Buffer.alloc(32, 1) }], dataDir: tmpdir() };
 
 type Problem = { kind: string; place: number | null; entry_id: string | null };
 
@@ -27,12 +32,12 @@ const makeTokens = (count: number) =>
 /** Does something to the log past svcctl, finds out what a verification says of it, and undoes it. */
 async function tamper(spoil: string[], body: object = {}) {
   const { db } = service;
-  const tables = ['audit_log', 'audit_links', 'audit_chain'];
+  const tables = ['audit_log', 'audit_links', 'audit_chain', 'audit_seals'];
   for (const table of tables) {
     await db.pool.query(`create table kept_${table} as select * from ${table}`);
   }
   for (const statement of spoil) await db.pool.query(statement);
-  const verdict = await verify(body);
+  const { problems, ...verdict } = await verify(body);
   await db.pool.query('alter table audit_log disable trigger audit_log_linked');
   for (const table of tables) {
     await db.pool.query(`delete from ${table}`);
@@ -41,7 +46,8 @@ async function tamper(spoil: string[], body: object = {}) {
   }
   await db.pool.query('alter table audit_log enable trigger audit_log_linked');
   expect(await verify()).toMatchObject({ ok: true });
-  return verdict;
+  // What the seal tells is tested beside it.
+  return { ...verdict, problems: problems.filter(({ kind }) => kind !== 'seal_differs') };
 }
 
 test('a head that is none, and a place that is none, are refused', async () => {
@@ -141,7 +147,7 @@ test('entries that were removed as if they had been pruned are told, with a head
 test('entries that were removed between two prunings are told after both', async () => {
   const db = await createTestDatabase();
   const { signal } = new AbortController();
-  const check = () => verifyAuditLog(db, signal, {});
+  const check = () => verifyAuditLog(db, {}, { sealer, signal });
   const age = (days: number, count: number) =>
     db.query(sql`
       insert into audit_log (at, token_name, action)
@@ -149,10 +155,10 @@ test('entries that were removed between two prunings are told after both', async
   await age(30, 2);
   await age(20, 2);
   await age(10, 2);
-  await pruneAudit(db, { days: 25, copiedTo: null, signal });
+  await pruneAudit(db, { days: 25, copiedTo: [], sealer, signal });
   expect(await check()).toMatchObject({ ok: true, pruned_place: 2 });
   await db.pool.query(removeOldest(1));
-  await pruneAudit(db, { days: 15, copiedTo: null, signal });
+  await pruneAudit(db, { days: 15, copiedTo: [], sealer, signal });
   expect(await check()).toMatchObject({
     ok: false,
     pruned_place: 4,
@@ -164,20 +170,20 @@ test('entries that were removed between two prunings are told after both', async
 test('a pruning leaves the links of entries that were removed, until what comes after is as old', async () => {
   const db = await createTestDatabase();
   const { signal } = new AbortController();
-  const check = () => verifyAuditLog(db, signal, {});
+  const check = () => verifyAuditLog(db, {}, { sealer, signal });
   await db.query(sql`
     insert into audit_log (at, token_name, action)
     select now() - interval '10 days', 'old', 'old.act' from generate_series(1, 3)`);
   await db.pool.query(
     'delete from audit_log where id in (select entry_id from audit_links where place <= 2)',
   );
-  await pruneAudit(db, { days: 15, copiedTo: null, signal });
+  await pruneAudit(db, { days: 15, copiedTo: [], sealer, signal });
   const removed = { kind: 'removed', entry_id: expect.any(String) };
   expect((await check()).problems).toMatchObject([
     { ...removed, place: 1 },
     { ...removed, place: 2 },
   ]);
-  await pruneAudit(db, { days: 5, copiedTo: null, signal });
+  await pruneAudit(db, { days: 5, copiedTo: [], sealer, signal });
   expect(await check()).toMatchObject({ ok: true, pruned_place: 3 });
   await db.drop();
 });
@@ -207,9 +213,9 @@ test('a log is pruned from its beginning, and each transaction of it tells what 
     from generate_series(1, 5) n`);
   await db.query(sql`insert into audit_log (token_name, action) values ('new', 'new.act')`);
   const { signal } = new AbortController();
-  const check = () => verifyAuditLog(db, signal, {});
+  const check = () => verifyAuditLog(db, {}, { sealer, signal });
   expect(await check()).toMatchObject({ ok: true, entries: 6, pruned_place: 0 });
-  await pruneAudit(db, { days: 400, copiedTo: null, signal, limit: 3 });
+  await pruneAudit(db, { days: 400, copiedTo: [], sealer, signal, limit: 3 });
   // Five went, and each of the two transactions tells of it.
   expect(await check()).toMatchObject({ ok: true, entries: 3, pruned_place: 5 });
   const told = await db.query(sql`

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
 import type { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
-import { listAuditLinks, listUnlinkedEntries, readAuditChain } from './audit-queries.ts';
+import { listAuditLinks, listUnlinkedEntries } from './audit-queries.ts';
+import { findFault, type Sealer } from './seal-audit.ts';
+import { readSealed } from './seal-queries.ts';
 
 type Verdict = Static<typeof auditVerdictSchema>;
 type Problem = Verdict['problems'][number];
@@ -12,12 +14,13 @@ const mostProblems = 100;
 
 /**
  * Verifies the chain of the audit log: that each entry is there and has the hash that follows from the one before it,
- * that no entry stands beside the chain, and that entries which were pruned were pruned by svcctl.
+ * that no entry stands beside the chain, that entries which were pruned were pruned by svcctl, and that the chain is the
+ * one that was sealed.
  */
 export async function verifyAuditLog(
   db: Database,
-  signal: AbortSignal,
   { head }: Static<typeof auditCheckSchema>,
+  { sealer, signal }: { sealer: Sealer; signal: AbortSignal },
 ): Promise<Verdict> {
   const problems: Problem[] = [];
   let problemCount = 0;
@@ -28,7 +31,8 @@ export async function verifyAuditLog(
   // One snapshot: what is written or pruned meanwhile changes nothing.
   return db.transaction(
     async (snapshot) => {
-      const chain = await readAuditChain(snapshot);
+      const sealed = await readSealed(snapshot);
+      const { chain, seal } = sealed;
       let noted = head === undefined ? undefined : parseHead(head);
       if (noted?.place === chain.pruned_place && noted.hash === chain.pruned_hash) {
         noted = undefined;
@@ -69,11 +73,17 @@ export async function verifyAuditLog(
       else if (last.hash !== chain.last_hash) report(endDiffers(last.place));
       for (const id of await listUnlinkedEntries(snapshot, mostProblems)) report(inserted(id));
       if (noted !== undefined) report(headDiffers(noted.place));
+      const fault = await findFault(snapshot, sealer, sealed);
+      if (fault !== null) {
+        report({ kind: 'seal_differs', place: null, entry_id: null, message: fault });
+      }
       return {
         ok: problemCount === 0,
         entries,
         head: `${chain.last_place}:${chain.last_hash}`,
         pruned_place: chain.pruned_place,
+        seal:
+          seal === undefined ? null : { key_id: seal.key_id, since: seal.since, place: seal.place },
         problem_count: problemCount,
         problems,
       };

@@ -41,17 +41,21 @@ export type Pruning = {
 /**
  * Deletes the oldest entries of the chain that are older than `days`, and notes where the chain begins now. Links whose
  * entries somebody removed stay until an entry after them is as old, so that a verification can name them. What is yet to
- * be copied to the store `copiedTo` stays, too; null: entries are copied nowhere.
+ * be sealed stays, too, or to be copied: to the stores `copiedTo`, and to those at which some process has looked in a day.
  */
 export async function deleteOldAuditEntries(
   db: Queryable,
-  { days, copiedTo, limit }: { days: number; copiedTo: string | null; limit: number },
+  { days, copiedTo, limit }: { days: number; copiedTo: readonly string[]; limit: number },
 ): Promise<Pruning> {
-  const isCopied = sql`${copiedTo}::text is null
-    or link.place <= (select place from audit_copies where location = ${copiedTo})`;
   const rows = await db.query<Pruning>(sql`
-    with oldest as (
-      select link.place, entry.id is not null and (${isCopied})
+    with outside as (
+      select coalesce(min(place), ${Number.MAX_SAFE_INTEGER}) as place from (
+        select coalesce(copy.place, 0) as place
+        from unnest(${copiedTo}::text[]) own left join audit_copies copy on copy.location = own
+        union all select place from audit_copies where ${isLookedAt}
+        union all select place from audit_seals) every_way
+    ), oldest as (
+      select link.place, entry.id is not null and link.place <= (select place from outside)
           and bool_and(entry.at < now() - make_interval(days => ${days})) over (order by link.place) as is_old
       from (select place, entry_id from audit_links order by place limit ${limit}) link
       left join audit_log entry on entry.id = link.entry_id
@@ -70,6 +74,9 @@ export async function deleteOldAuditEntries(
     from gone`);
   return onlyRow(rows);
 }
+
+/** A store at which no process has looked for so long is forgotten: the setting was changed. */
+export const isLookedAt = sql`coalesce(leased_until, copied_at, '-infinity') >= now() - interval '24 hours'`;
 
 /** A place and its hash, as text. */
 function chainEnd(place: string, hash: string): Sql {

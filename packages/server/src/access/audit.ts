@@ -12,6 +12,7 @@ import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './audit-queries.ts';
 import type { AuditEntry, auditQuerySchema } from './contract.ts';
+import { type Sealer, sealPruning } from './seal-audit.ts';
 
 const maxUserAgentLength = 200;
 
@@ -73,17 +74,26 @@ const prunedAtOnce = 10_000;
  * Removes entries that are older than `days`, the oldest first, at most `limit` in one transaction. Each of these
  * transactions also writes an entry that says how many entries went, up to which time, and where the chain began before
  * and begins now. So the log itself tells what is missing from it, and what went without such an entry was removed. What
- * is yet to be copied to the store `copiedTo` stays.
+ * is yet to be sealed stays, or to be copied to the stores `copiedTo`, or to one that any other process copies to.
  */
 export async function pruneAudit(
   db: Database,
-  options: { days: number; copiedTo: string | null; signal: AbortSignal; limit?: number },
+  options: {
+    days: number;
+    copiedTo: readonly string[];
+    sealer: Sealer;
+    signal: AbortSignal;
+    limit?: number;
+  },
 ): Promise<void> {
-  const { days, copiedTo, signal, limit = prunedAtOnce } = options;
+  const { days, copiedTo, sealer, signal, limit = prunedAtOnce } = options;
   for (let count = limit; count === limit; ) {
     signal.throwIfAborted();
     count = await db.transaction(async (connection) => {
-      const gone = await queries.deleteOldAuditEntries(connection, { days, copiedTo, limit });
+      const gone = await sealPruning(connection, sealer, () =>
+        queries.deleteOldAuditEntries(connection, { days, copiedTo, limit }),
+      );
+      if (gone === null) return 0;
       const { count, until, pruned_before, pruned_to } = gone;
       if (count > 0) {
         await auditLocally(connection, 'retention', {

@@ -419,7 +419,7 @@ export const accessContract = routesUnder('Access', {
     path: '/audit/verify',
     summary: 'Verify the audit log',
     description:
-      'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
+      'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Against who computes all hashes anew, the chain is sealed every two seconds with a key that the database does not hold; a `head` that was noted elsewhere proves the same. Only for tokens that reach all tenants.',
     scope: 'audit:read',
     body: auditCheckSchema,
     responses: {

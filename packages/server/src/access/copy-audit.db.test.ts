@@ -11,6 +11,7 @@ import { auditLocally, pruneAudit, toEntry } from './audit.ts';
 import { listAuditEntriesAfter } from './audit-queries.ts';
 import { copyAudit } from './copy-audit.ts';
 import { findFailingCopy, takeCopy } from './copy-queries.ts';
+import type { Sealer } from './seal-audit.ts';
 
 let db: TestDatabase;
 let dir: string;
@@ -36,6 +37,9 @@ const act = (target: string, into = db) =>
     target,
     after: { url: `https://h/${target}?key=s3cret` },
   });
+
+/** Who seals nothing, as there is no seal in these databases. */
+const sealer: Sealer = { keys: [{ id: '01', key: Buffer.alloc(32, 1) }], dataDir: tmpdir() };
 
 const location = () => `file://${folder}`;
 
@@ -201,21 +205,29 @@ test('a service copies what it has once it is ready', async () => {
   }
 });
 
-test('what is yet to be copied is not pruned, however old it is', async () => {
+test('what is yet to be copied to any store is not pruned, however old it is', async () => {
   const own = await createTestDatabase();
   try {
     for (const target of ['one', 'two']) await act(target, own);
-    const prune = async () => {
+    const prune = async (copiedTo = [location()]) => {
       const signal = new AbortController().signal;
-      await pruneAudit(own, { days: 30, copiedTo: location(), signal });
+      await pruneAudit(own, { days: 30, copiedTo, sealer, signal });
       const entries = await listAuditEntriesAfter(own, { reach: null }, { after: 0, limit: 100 });
       return entries.filter(({ action }) => action === 'endpoint.update').map((one) => one.target);
     };
     await own.query(sql`update audit_log set at = at - interval '100 days'`);
     expect(await prune()).toEqual(['one', 'two']);
+    // Another process copies elsewhere, and is behind.
+    await takeCopy(own, 's3://other');
     await copy(undefined, { from: own });
+    expect(await prune()).toEqual(['one', 'two']);
+    expect(await prune([])).toEqual(['one', 'two']);
+    await own.query(sql`
+      update audit_copies set leased_until = now() - interval '25 hours' where location = 's3://other'`);
     await act('three', own);
     await own.query(sql`update audit_log set at = now() - interval '100 days'`);
+    // Nobody looks at that store any more, but this process has it in its settings.
+    expect(await prune([location(), 's3://other'])).toEqual(['one', 'two', 'three']);
     expect(await prune()).toEqual(['three']);
   } finally {
     await own.drop();

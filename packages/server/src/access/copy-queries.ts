@@ -1,12 +1,10 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import { isLookedAt } from './audit-queries.ts';
 
 /** A copy is taken from a process that has said nothing of it for so long. */
 const leaseSeconds = 120;
-
-/** A store that no process has looked at for so long is forgotten: the setting was changed. */
-const keptHours = 24;
 
 /**
  * Takes the copying to a store; undefined while another process has it. Processes whose settings name other stores, as
@@ -17,8 +15,7 @@ export async function takeCopy(
   location: string,
 ): Promise<{ place: number } | undefined> {
   await db.query(sql`
-    delete from audit_copies where location <> ${location}
-      and coalesce(leased_until, copied_at, '-infinity') < now() - make_interval(hours => ${keptHours})`);
+    delete from audit_copies where location <> ${location} and not (${isLookedAt})`);
   await db.query(
     sql`insert into audit_copies (location) values (${location}) on conflict do nothing`,
   );

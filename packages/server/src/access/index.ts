@@ -9,6 +9,7 @@ export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
+export { resealAuditLog, type Sealer, sealAuditLog, startSealing } from './seal-audit.ts';
 export {
   actorOfToken,
   createAuthenticate,

@@ -13,6 +13,7 @@ import type { SignInGuard } from './limits.ts';
 import { beginSignIn, forgetSignIn } from './people.ts';
 import { addPortalRoutes } from './portal.ts';
 import { listLiveTokens } from './queries.ts';
+import type { Sealer } from './seal-audit.ts';
 import {
   closeSession,
   confirmSession,
@@ -43,6 +44,8 @@ export type AccessOptions = SessionOptions & {
   readonly personTokenDays: number;
   /** Whether pages of other sites may have the portal in a frame. */
   readonly isFramed: boolean;
+  /** Who seals the audit log. Throws 503 `not_ready` while the service starts. */
+  readonly sealer: () => Sealer;
 };
 
 /**
@@ -50,7 +53,7 @@ export type AccessOptions = SessionOptions & {
  * transaction.
  */
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, clock, cursorKey, publicUrl, personTokenDays } = options;
+  const { audit, clock, cursorKey, publicUrl, personTokenDays, sealer } = options;
   addSessionRoutes(http, db, options);
   addPortalRoutes(http, db, options);
   addApprovalRoutes(http, db, options);
@@ -132,7 +135,7 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
       actor,
       'A token limited to tenants cannot verify the audit log, which is one chain for all.',
     );
-    return verifyAuditLog(db, untilGone(reply), body);
+    return verifyAuditLog(db, body, { sealer: sealer(), signal: untilGone(reply) });
   });
 }
 

@@ -1,9 +1,9 @@
-import { type SessionOptions, startAuditCopies } from '../access/index.ts';
+import { type SessionOptions, startAuditCopies, startSealing } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { openIdentityServer } from '../platform/identity-server.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
-import type { Host } from './host.ts';
+import { type Host, sealerIn } from './host.ts';
 
 /** How people sign in, and how long they stay, as the settings say. */
 export function signInOptions(settings: Settings): SessionOptions {
@@ -32,15 +32,19 @@ function peopleOf(settings: Settings): SessionOptions['people'] {
   };
 }
 
-/** The store to which the audit log is copied, as people read it; null: none. */
-export function auditCopiesOf({ auditCopyUrl: url }: Settings): string | null {
-  return url?.replace(/\?.*/s, '') ?? null;
+/** The stores to which the audit log is copied, as people read them. */
+export function auditCopiesOf({ auditCopyUrl }: Settings): string[] {
+  return [auditCopyUrl].flatMap((url) => (url === undefined ? [] : [locationOf(url)]));
+}
+
+function locationOf(url: string): string {
+  return url.replace(/\?.*/s, '');
 }
 
 /** Copies the audit log to the store that a setting names, in every process with the role `api`. */
 export function createAuditCopies({ settings, db, cold, log }: Host): Work {
   const { auditCopyUrl: url = '', dataDir, roles } = settings;
-  const location = auditCopiesOf(settings) ?? '';
+  const location = locationOf(url);
   return startLater(url !== '' && roles.includes('api'), () => {
     const copies = startAuditCopies(db, {
       openStore: () => openObjectStore(url, dataDir),
@@ -50,5 +54,22 @@ export function createAuditCopies({ settings, db, cold, log }: Host): Work {
     });
     copies.poke();
     return copies;
+  });
+}
+
+/** Seals the audit log, in every process with the role `api`. */
+export function createSealing(host: Host): Work {
+  const { settings, db, log, state } = host;
+  return startLater(settings.roles.includes('api'), () => {
+    const seals = startSealing(db, {
+      sealer: () => sealerIn(host),
+      log,
+      everyMillis: settings.waits.sealMillis,
+      onFault: (fault) => {
+        state.sealFault = fault;
+      },
+    });
+    seals.poke();
+    return seals;
   });
 }

@@ -297,9 +297,14 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await expect.poll(firing, patient).toEqual([false, true]);
   });
 
-  test('fire for an audit log that cannot be copied', async () => {
-    await db.query(sql`
-      insert into audit_copies (location, failing_since, error) values ('s3://log', now(), 'refused')`);
+  test('fire for an audit log that was changed after it was sealed, or cannot be copied', async () => {
+    const move = (by: 1 | -1) =>
+      db.query(sql`update audit_seals set since = since + ${by} returning 1`);
+    await expect.poll(() => move(1), patient).toHaveLength(1);
+    await until('firing', 'SvcctlAuditUnsealed');
+    await move(-1);
+    await until('silent', 'SvcctlAuditUnsealed');
+    await db.query(sql`insert into audit_copies values ('s3:', 0, null, now(), 'no', now())`);
     await until('firing', 'SvcctlAuditUncopied');
     await db.query(sql`delete from audit_copies`);
     await until('silent', 'SvcctlAuditUncopied');

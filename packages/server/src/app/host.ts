@@ -1,4 +1,4 @@
-import { createAudit } from '../access/index.ts';
+import { createAudit, type Sealer } from '../access/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -29,7 +29,13 @@ export type Host = {
 };
 
 /** The keys that are known only once the database has answered. Until then they are null and calls get 503. */
-export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
+export type State = {
+  cursorKey: Buffer | null;
+  secretBox: SecretBox | null;
+  sealer: Sealer | null;
+  /** Why this process does not seal the audit log any more; null: it does. */
+  sealFault: string | null;
+};
 
 /** Returns the key that signs cursors. Throws 503 `not_ready` while the service starts. */
 export function cursorKey({ state }: Pick<Host, 'state'>): Buffer {
@@ -58,6 +64,12 @@ export function routeTools(host: Host) {
 export function secretBox({ state }: { state: Pick<State, 'secretBox'> }): SecretBox {
   if (state.secretBox === null) throw notReady();
   return state.secretBox;
+}
+
+/** Returns who seals the audit log. Throws 503 `not_ready` while the service starts. */
+export function sealerIn({ state }: { state: Pick<State, 'sealer'> }): Sealer {
+  if (state.sealer === null) throw notReady();
+  return state.sealer;
 }
 
 /** Opens the sending of traces, if there is a collector for them. */

@@ -32,7 +32,7 @@ import { retentionContract } from '../retention/contract.ts';
 import { describeWebhooks, listAllTypes } from '../webhooks/index.ts';
 import { signInOptions } from './access.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { type Host, notReady, routeTools } from './host.ts';
+import { type Host, notReady, routeTools, sealerIn } from './host.ts';
 import { addJobs } from './jobs.ts';
 import { addAllFigures } from './metrics.ts';
 import { addNotices, type Notices } from './notices.ts';
@@ -169,6 +169,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
     ...{ ...tools, ...signIn },
     guard,
     personTokenDays: settings.personTokenDays,
+    sealer: () => sealerIn(host),
     isFramed: settings.portalOrigins.length > 0,
   });
   addRecordsRoutes(http, db, {

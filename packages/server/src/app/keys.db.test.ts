@@ -101,6 +101,9 @@ test('keys are rotated while webhooks are sent, and every one of them is signed 
   expect((await list())[0]).toMatchObject({ id: after?.id, secrets: 6 });
   const tried = await service.call('POST', `/notify/targets/${target.json.id}/test`);
   expect(tried.json).toMatchObject({ delivered: true });
+  // So is the audit log, with all that was sealed before.
+  const { ok, seal } = (await service.call('POST', '/audit/verify', { body: {} })).json;
+  expect({ ok, seal }).toMatchObject({ ok: true, seal: { key_id: after?.id } });
   const [entry] = (await service.call('GET', '/audit?limit=1&action=key.rotate')).json.data;
   expect(entry).toMatchObject({
     target: after?.id,
@@ -218,7 +221,9 @@ test('a key that is a setting is not made up: it takes another one', async () =>
     SVC_SECRET_KEY: 'another horse battery staple, twice',
     SVC_SECRET_KEY_PREVIOUS: key,
   };
-  const { keys } = await rotate({ env: next });
+  const { keys, steps } = await rotate({ env: next });
   expect(keys).toMatchObject([{ seals: true }, { seals: false, is_known: true }]);
+  // The log is still sealed with the key before, which is nowhere any more.
+  expect(steps.at(-1)).toContain('The audit log is not sealed with it');
   await expect(findKeyring(service.db, settingsWith(env))).rejects.toThrow('settings_invalid');
 });

@@ -1,5 +1,6 @@
+import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { auditLocally } from '../access/index.ts';
+import { auditLocally, resealAuditLog, type Sealer, sealAuditLog } from '../access/index.ts';
 import { listProcesses, listSealedTargets, replaceSealedTarget } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listSealedSchedules, replaceSealedSchedule } from '../exports/index.ts';
@@ -35,18 +36,30 @@ export function createKeys({
   settings,
   db,
   state,
-}: Pick<Host, 'settings' | 'db'> & { state: Pick<State, 'secretBox'> }): Keys {
+}: Pick<Host, 'settings' | 'db'> & { state: Pick<State, 'secretBox' | 'sealer'> }): Keys {
   let seen: string | undefined;
   return {
     async refresh() {
       const ring = await findKeyring(db, settings);
       const ids = [ring.sealing, ...ring.others].map(({ id }) => id);
       const now = JSON.stringify([ids, ring.isBound]);
-      if (now !== seen) state.secretBox = createSecretBox(ring);
+      if (now !== seen) {
+        state.secretBox = createSecretBox(ring);
+        state.sealer = sealerOf(ring, settings);
+      }
       seen = now;
       return ids;
     },
   };
+}
+
+/** Who seals the audit log: with keys that are derived from those of webhook secrets, and rotated with them. */
+export function sealerOf({ sealing, others }: FoundKeys, { dataDir }: { dataDir: string }): Sealer {
+  const derive = ({ id, key }: { id: string; key: Buffer }) => ({
+    id,
+    key: createHmac('sha256', key).update('svcctl audit-seal-key').digest(),
+  });
+  return { keys: [derive(sealing), ...others.map(derive)], dataDir };
 }
 
 /** A key of webhook secrets. */
@@ -129,6 +142,7 @@ export async function replaceLostKey(
       });
     });
     const ring = await findKeyring(db, settings);
+    await resealAuditLog(db, sealerOf(ring, settings), async () => {});
     const box = createSecretBox(ring);
     const lost = (rows: readonly Sealed[]) =>
       rows.filter(({ id, secret }) => !canOpen(box, secret, id)).map(({ id }) => id);
@@ -138,6 +152,31 @@ export async function replaceLostKey(
       targets: lost(await listSealedTargets(db)),
       schedules: lost(await listSealedSchedules(db)),
     };
+  });
+}
+
+/**
+ * Seals the audit log as it is now, whatever was sealed before, and says so there. Returns where it ended, and the id of
+ * the key. Services go on with this seal.
+ */
+export async function resealAudit(
+  settings: Settings,
+  log: Log,
+): Promise<{ place: number; key: string }> {
+  return withOwnDatabase(settings, log, async (db) => {
+    await migrate(db);
+    const ring = await findKeyring(db, settings);
+    const { place, key_id: key } = await resealAuditLog(
+      db,
+      sealerOf(ring, settings),
+      (connection, seal) =>
+        auditLocally(connection, 'this machine', {
+          action: 'audit.reseal',
+          target: seal.key_id,
+          after: { key: seal.key_id, place: seal.place },
+        }),
+    );
+    return { place, key };
   });
 }
 
@@ -191,6 +230,13 @@ async function rotateAlone(db: Database, tools: RotateTools): Promise<KeysReport
   onStep('Encrypting what is stored.');
   const now = await findKeyring(db, settings);
   await reseal(db, now, tools.signal);
+  try {
+    await sealAuditLog(db, sealerOf(now, settings));
+  } catch (error) {
+    // Whoever has changed the log must not keep the secrets from a new key.
+    if (!(error instanceof AppError) || error.code !== 'verify_failed') throw error;
+    onStep(`The audit log is not sealed with it: ${error.detail}`);
+  }
   return describe(db, now);
 }
 

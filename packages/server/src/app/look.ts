@@ -27,10 +27,12 @@ import {
 } from '../retention/index.ts';
 import { countPurgedSoon, countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
-import type { Host } from './host.ts';
+import type { Host, State } from './host.ts';
 
 /** What a look needs of the process that looks. */
 export type Looker = Pick<Host, 'settings'> & {
+  /** What the service itself finds while it works; a look from outside has none. */
+  readonly state?: Pick<State, 'sealFault'>;
   readonly db: Pick<Database, 'listSlow'>;
   readonly cold: {
     readonly watch: Pick<StoreWatch, 'state'>;
@@ -44,7 +46,7 @@ export type Looker = Pick<Host, 'settings'> & {
  */
 export function lookAround(
   db: Queryable,
-  { settings, db: own, cold }: Looker,
+  { settings, db: own, cold, state }: Looker,
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
@@ -73,6 +75,7 @@ export function lookAround(
       return { abandoned, endpoints, named: [] };
     }),
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
+    sealFault: () => state?.sealFault ?? null,
     failingCopy: () => findFailingCopy(db),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
@@ -115,6 +118,7 @@ export function lookClosely(closer: Closer, processId: string | null): Look {
 }
 
 type Closer = Pick<Host, 'settings' | 'db'> & {
+  readonly state?: Pick<State, 'sealFault'>;
   readonly cold: Pick<ColdTier, 'store' | 'fence' | 'watch'>;
 };
 

@@ -49,6 +49,7 @@ const hiddenFromOthers = { overdueRemovals: async () => 0, storeProblems: async 
 const hiddenFromTenants = {
   unreached: async () => [],
   fullDisks: async () => [],
+  sealFault: () => null,
   failingCopy: async () => undefined,
   overdueBackup: async () => null,
 };

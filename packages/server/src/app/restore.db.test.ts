@@ -90,8 +90,8 @@ const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string>
 /** What a restore adds to by itself, or leaves out on purpose, and what the service goes on to write meanwhile. */
 const notCompared = [
   ...['schema_migrations', 'backups', 'restores', 'restored_files', 'sessions', 'sign_in_links'],
-  ...['export_links', 'limit_use', 'verifications', 'verified_tenants', 'work_shares'],
-  ...['audit_log', 'audit_links', 'audit_chain', 'stored_days', 'lanes', 'processes'],
+  ...['export_links', 'limit_use', 'verifications', 'verified_tenants', 'work_shares', 'lanes'],
+  ...['audit_log', 'audit_links', 'audit_chain', 'audit_seals', 'stored_days', 'processes'],
   ...['notices', 'iceberg_snapshots', 'iceberg_manifests', 'portal_links', 'approvals'],
 ];
 

@@ -38,7 +38,7 @@ import {
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
 import { auditCopiesOf } from './access.ts';
-import { type Host, routeTools } from './host.ts';
+import { type Host, routeTools, sealerIn } from './host.ts';
 import { removes } from './look.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */
@@ -48,7 +48,8 @@ export type Retention = Work & {
 };
 
 /** Throws `settings_invalid` when `SVC_RETENTION_SCHEDULE` is not a schedule. */
-export function createRetention({ settings, log, db, cold, paceOf }: Host): Retention {
+export function createRetention(host: Host): Retention {
+  const { settings, log, db, cold, paceOf } = host;
   const schedule = parseSchedule(settings.retentionSchedule);
   const mover: MoverContext = {
     db,
@@ -81,7 +82,10 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
         if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
         await endApprovals(db);
         if (auditDays > 0)
-          await pruneAudit(db, { days: auditDays, copiedTo: auditCopiesOf(settings), signal });
+          await pruneAudit(db, {
+            ...{ days: auditDays, copiedTo: auditCopiesOf(settings), signal },
+            sealer: sealerIn(host),
+          });
         await endOldUploads(cold, { clock: systemClock, log, signal });
         await sweepSnapshots(mover, { log, signal, now: systemClock });
       },

@@ -182,7 +182,7 @@ export async function drainOnce(
     await makeDataDir(settings);
     const db = await openOwnDatabase(settings, log, closers, signal);
     await naming(settings, () => migrate(db, signal));
-    const state: Pick<State, 'secretBox'> = { secretBox: null };
+    const state: Pick<State, 'secretBox' | 'sealer'> = { secretBox: null, sealer: null };
     const keys = createKeys({ settings, db, state });
     await keys.refresh();
     // It also keeps the keys as they are.

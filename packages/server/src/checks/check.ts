@@ -113,6 +113,8 @@ export type Look = {
   readonly unreached: () => Promise<readonly UnreachedTarget[]>;
   /** Machines whose disk is nearly full. */
   readonly fullDisks: () => Promise<readonly FullDisk[]>;
+  /** Why the process that looks does not seal the audit log any more; null: it does. */
+  readonly sealFault: () => string | null;
   /** The store to which the audit log cannot be copied, and the last error. `failing_since` is RFC 3339. */
   readonly failingCopy: () => Promise<
     { location: string; failing_since: string; error: string } | undefined

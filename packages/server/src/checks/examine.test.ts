@@ -36,6 +36,7 @@ const well: Look = {
   unreached: async () => [],
   fullDisks: async () => [],
   purgedSoon: async () => 0,
+  sealFault: () => null,
   failingCopy: async () => undefined,
   overdueBackup: async () => null,
 };
@@ -73,6 +74,7 @@ const ill: Look = {
   ],
   fullDisks: async () => [{ host: 'one', free_percent: 9 }],
   purgedSoon: async () => 0,
+  sealFault: () => 'Place 5 is not as it was sealed.',
   failingCopy: async () => ({
     ...{ location: 's3://log', error: 'refused' },
     failing_since: '2026-03-05T14:07:09.123456Z',
@@ -100,6 +102,7 @@ describe('findTroubles', () => {
       ['deliveries_abandoned', 72, null],
       ['schedules_behind', 1, 'sch_1'],
       ['backup_overdue', 1, null],
+      ['audit_unsealed', 1, null],
       ['audit_uncopied', 1, null],
       ['run_failed', 2, 'run_1'],
       ['notices_undelivered', 2, null],

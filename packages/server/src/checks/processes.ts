@@ -203,6 +203,21 @@ export const machineChecks: readonly ToldCheck[] = [
     place: () => '#/access?view=notices',
   },
   {
+    name: 'audit_unsealed',
+    row: 'troubles',
+    severity: 'critical',
+    holdSeconds: 0,
+    async look({ sealFault }) {
+      const fault = sealFault();
+      return fault === null ? [] : [{ text: `the audit log is not what was sealed: ${fault}` }];
+    },
+    well: 'the audit log is what was sealed',
+    remedy:
+      'Somebody changed it past svcctl, or the database was set back. See which entries it is, and compare with what was copied; once that is known: svcctl audit reseal.',
+    command: () => 'svcctl audit verify',
+    place: () => '#/access?view=audit',
+  },
+  {
     name: 'audit_uncopied',
     row: 'troubles',
     severity: 'warning',

@@ -15,6 +15,7 @@ const troubleTexts = {
   deliveries_abandoned: 'webhooks were given up after their last attempt',
   schedules_behind: 'a schedule of exports fails or is late',
   backup_overdue: 'a backup is overdue',
+  audit_unsealed: 'the audit log is not what was sealed',
   audit_uncopied: 'the audit log cannot be copied',
   run_failed: 'a retention run failed, or some of its moves did',
   verification_failed: 'a verification could not be finished',

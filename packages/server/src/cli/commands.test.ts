@@ -39,7 +39,14 @@ const ownWords: Readonly<Record<string, string>> = {
 /** Those that do not ask the API, or look at files first. What they do is tested beside them, or on a database. */
 const local = [
   ...['backup verify', 'backup ls', 'restore', 'serve', 'demo', 'drain', 'migrate', 'version'],
-  ...['keys ls', 'keys rotate', 'records recount', 'records import', 'database distribute'],
+  ...[
+    'keys ls',
+    'keys rotate',
+    'audit reseal',
+    'records recount',
+    'records import',
+    'database distribute',
+  ],
   ...['apply', 'webhooks import', 'listen', 'logout', 'config', 'completion', '__complete'],
   ...['profile ls', 'profile use', 'profile show', 'profile rm'],
 ];

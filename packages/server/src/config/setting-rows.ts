@@ -103,7 +103,7 @@ export const settingGroups = {
       },
       secretKey: {
         ...text('SVC_SECRET_KEY', undefined),
-        help: 'Key that webhook secrets are encrypted with, 32 characters or more; unset = made in the data folder.',
+        help: 'Key that webhook secrets are encrypted with and the audit log is sealed with, 32 characters or more; unset = made in the data folder.',
         secret: true,
       },
       secretKeyPrevious: {
@@ -354,7 +354,7 @@ export const settingGroups = {
       },
       auditDays: {
         ...integer('SVC_AUDIT_DAYS', 0, 0, 36_500),
-        help: 'Days that entries stay in the audit log; 0 = for ever. What is yet to be copied to SVC_AUDIT_COPY_URL stays.',
+        help: 'Days that entries stay in the audit log; 0 = for ever. What is yet to be sealed or copied stays.',
         sharedBy: ['retention'],
       },
       auditCopyUrl: {

@@ -94,6 +94,8 @@ export type Waits = {
   readonly beatMillis: number;
   /** Between two counts of what waits to be delivered. */
   readonly holdBackMillis: number;
+  /** Between two seals of the audit log: what is changed sooner after its commit is sealed as it has become. */
+  readonly sealMillis: number;
   /** Between two looks whether all processes know a key, while keys are rotated. */
   readonly keysMillis: number;
   /** Between two looks of a drainer whether its part of the lanes is right; it tells by them that it lives. */
@@ -115,6 +117,7 @@ export type Waits = {
 export const usualWaits: Waits = {
   beatMillis: 10_000,
   holdBackMillis: 2000,
+  sealMillis: 2000,
   keysMillis: 1000,
   lanesMillis: 2000,
   replaySettleMillis: 2000,

@@ -31,7 +31,7 @@ export async function startLooking(service: TestService, env: Environment): Prom
   });
   const log = createLog('silent');
   const box = createSecretBox(await findKeyring(db, settings));
-  const state = { cursorKey: null, secretBox: box };
+  const state = { cursorKey: null, secretBox: box, sealer: null, sealFault: null };
   const watch = { state: () => ({ state: 'own' as const, problem: null, marked: null }) };
   const notices = createNotices({ settings, log, db, state, cold: { watch, store: {} } });
   const options: SendOptions = {

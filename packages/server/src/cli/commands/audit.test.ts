@@ -159,17 +159,26 @@ test('audit export --follow waits for a service that is away, says so once, and 
 });
 
 const head = `18:${'ab'.repeat(32)}`;
-const verdict = { ok: true, entries: 18, head, pruned_place: 0, problem_count: 0, problems: [] };
+const seal = { key_id: '0a1b2c3d', since: 5, place: 17 };
+const verdict = {
+  ...{ ok: true, entries: 18, head, pruned_place: 0 },
+  ...{ seal, problem_count: 0, problems: [] },
+};
 
 test('audit verify tells the head, and gives the one of before to the service', async () => {
   api.on('POST /audit/verify', json({ ...verdict, pruned_place: 4 }));
   await ends(
     cli(`audit verify --head ${head}`),
     0,
-    `ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`,
+    `ok: 18 entries, those up to place 4 pruned by age · sealed up to 17 since 5, key 0a1b2c3d · head ${head}\n`,
     [],
   );
   expect(api.requests.map(({ body }) => JSON.parse(String(body)))).toEqual([{ head }]);
+});
+
+test('audit verify says that nothing is sealed', async () => {
+  api.on('POST /audit/verify', json({ ...verdict, seal: null }));
+  await ends(cli('audit verify'), 0, `ok: 18 entries · not sealed · head ${head}\n`, []);
 });
 
 test('audit verify names what differs, and fails', async () => {

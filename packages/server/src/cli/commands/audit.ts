@@ -7,14 +7,16 @@ import { numberOf } from '../../kernel/values.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
+import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
+import { openApp } from '../own-app.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { isBusy, isUnreachable, withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
 import { unreadable as fileUnreadable } from '../upload.ts';
-import { optionsOf, type Verbs, verb } from '../verb.ts';
+import { optionsOf, type Verbs, verb, yesOption } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
 
@@ -91,7 +93,7 @@ const followMillis = 2_000;
 const verify = call('POST /audit/verify', {
   summary: 'prove that no entry was changed, removed or inserted',
   description:
-    'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time; or compare with what was exported, or copied by SVC_AUDIT_COPY_URL.',
+    'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Against somebody who computes all hashes anew, the service seals the chain every two seconds with a key that the database does not hold. The same prove a head that this printed and somebody kept elsewhere, and what was exported, or copied by SVC_AUDIT_COPY_URL.',
   examples: [
     'svcctl audit verify',
     'svcctl audit verify --json head > audit-head.json',
@@ -113,10 +115,14 @@ const verify = call('POST /audit/verify', {
   body: async ({ head, against }, context) => ({
     head: against === undefined ? head : await readHead(context, against),
   }),
-  prints({ ok, entries, pruned_place: place, head, problems }) {
+  prints({ ok, entries, pruned_place: place, head, seal, problems }) {
     if (!ok) return problems.map(({ message }) => message).join('\n');
     const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
-    return `ok: ${numberOf(entries, 'entry', 'entries')}${pruned} · head ${head}`;
+    const sealed =
+      seal === null
+        ? 'not sealed'
+        : `sealed up to ${seal.place} since ${seal.since}, key ${seal.key_id}`;
+    return `ok: ${numberOf(entries, 'entry', 'entries')}${pruned} · ${sealed} · head ${head}`;
   },
   done(_id, { ok, problem_count: count }) {
     if (ok) return null;
@@ -185,4 +191,22 @@ function unreadable(file: string, what: string): AppError {
   return new AppError('file_unreadable', { detail: `${file} ${what}.` });
 }
 
-export const audit: Verbs = { ls, export: exportAudit, verify };
+const reseal = verb({
+  summary: 'seal the audit log as it is now, whatever was sealed before',
+  description:
+    'Begins a new seal where the log ends now, once it is known why it was not what had been sealed: the database was set back, or somebody changed the log past svcctl. The log keeps that this was done. It reads the database of the settings itself.',
+  examples: ['svcctl audit reseal', 'svcctl audit reseal --yes'],
+  options: [yesOption],
+  async act(context, { yes }) {
+    const { settings, app, log } = await openApp(context);
+    await confirm(context, yes, {
+      question: 'Take the audit log as it is now for what it should be?',
+      act: 'Seal it',
+      refused: 'Nothing was changed.',
+    });
+    const { place, key } = await app.resealAudit(settings, log);
+    context.note(`Sealed from place ${place} on with the key ${key}.`);
+  },
+});
+
+export const audit: Verbs = { ls, export: exportAudit, verify, reseal };

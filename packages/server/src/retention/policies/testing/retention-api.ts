@@ -64,6 +64,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   addAccessRoutes(http, db, {
     ...{ clock: systemClock, cursorKey: () => key, audit, guard },
     ...{ idleSeconds: 0, people: null, personTokenDays: 0, isFramed: false },
+    sealer: () => ({ keys: [{ id: '01', key }], dataDir: dir }),
   });
   const objects = createFileStore(dir);
   const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
