@@ -111,6 +111,7 @@ export async function startService(
     const [bulkJobs, replays] = [createBulkJobs(host), createReplays(host)];
     const holding = createHoldingBack(host);
     const notices = createNotices(host);
+    const copies = createAuditCopies(host);
     const http = createHttp(host, {
       ...{ presence, retention, counting, jobs, bulkJobs, replays, notices },
     });
@@ -132,7 +133,6 @@ export async function startService(
     // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) host.cold.watch.start();
     const summing = createSumming(host);
-    const [copies, seals] = [createAuditCopies(host), createSealing(host)];
     for (const work of [
       retention,
       counting,
@@ -142,8 +142,8 @@ export async function startService(
       holding,
       summing,
       notices,
-      copies,
-      seals,
+      ...copies,
+      createSealing(host),
     ]) {
       work.start();
       works.push(work);

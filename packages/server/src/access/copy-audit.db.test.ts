@@ -9,7 +9,7 @@ import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import { auditLocally, pruneAudit, toEntry } from './audit.ts';
 import { listAuditEntriesAfter } from './audit-queries.ts';
-import { copyAudit } from './copy-audit.ts';
+import { copyAudit, toStore } from './copy-audit.ts';
 import { findFailingCopy, takeCopy } from './copy-queries.ts';
 import type { Sealer } from './seal-audit.ts';
 
@@ -43,12 +43,15 @@ const sealer: Sealer = { keys: [{ id: '01', key: Buffer.alloc(32, 1) }], dataDir
 
 const location = () => `file://${folder}`;
 
+const opening = (openStore: () => Promise<ObjectStore>) => async () =>
+  toStore(await openStore(), dir);
+
 const copy = (
   openStore: () => Promise<ObjectStore> = async () => createFileStore(folder),
   { from = db, signal = new AbortController().signal } = {},
 ) =>
   copyAudit(from, {
-    ...{ openStore, location: location(), spoolDir: dir, log: { warn: () => {} }, signal },
+    ...{ open: opening(openStore), location: location(), log: { warn: () => {} }, signal },
   });
 
 /** A store that puts an object otherwise. */
@@ -159,12 +162,34 @@ test('a store that cannot be used is told with its error until it can', async ()
   expect(await findFailingCopy(db)).toBeUndefined();
 });
 
+test('a store that fails for long is left alone for a while', async () => {
+  await act('k');
+  const refuse = async (): Promise<ObjectStore> => {
+    throw new Error('the bucket refuses');
+  };
+  await expect(copy(refuse)).rejects.toThrow('the bucket refuses');
+  await db.query(sql`
+    update audit_copies set failing_since = now() - interval '8 minutes' where location = ${location()}`);
+  await expect(copy(refuse)).rejects.toThrow('the bucket refuses');
+  const [row] = await db.query<{ seconds: number }>(sql`
+    select extract(epoch from leased_until - now())::int as seconds from audit_copies
+    where location = ${location()}`);
+  expect(row?.seconds).toBeGreaterThan(100);
+  expect(row?.seconds).toBeLessThanOrEqual(110);
+  expect(await findFailingCopy(db)).toMatchObject({ location: location() });
+  // Nobody tries meanwhile.
+  await copy(refuse);
+  await db.query(sql`update audit_copies set leased_until = now() where location = ${location()}`);
+  await copy();
+  expect(await findFailingCopy(db)).toBeUndefined();
+});
+
 test('processes that copy to two stores forget nothing of each other, and one that ends is no alarm', async () => {
   const other = join(dir, `other-${round}`);
   await mkdir(other);
   const copyOther = (openStore = async (): Promise<ObjectStore> => createFileStore(other)) =>
     copyAudit(db, {
-      ...{ openStore, location: `file://${other}`, spoolDir: dir, log: { warn: () => {} } },
+      ...{ open: opening(openStore), location: `file://${other}`, log: { warn: () => {} } },
       signal: new AbortController().signal,
     });
   await act('h');

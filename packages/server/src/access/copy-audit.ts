@@ -9,54 +9,64 @@ import { listAuditEntriesAfter } from './audit-queries.ts';
 import type { AuditEntry } from './contract.ts';
 import * as queries from './copy-queries.ts';
 
-/** Entries that one object has, at most. */
-const mostEntries = 5000;
 const everyMillis = 10_000;
 
+/** Takes copies of the audit log: a store, or whoever else collects logs. */
+export type AuditTarget = {
+  /** How many entries it takes at once, at most. */
+  readonly mostEntries: number;
+  /** Resolves when the target has these entries for good; after a failure it may get them again, with more behind them. */
+  send(entries: readonly AuditEntry[], signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+};
+
 type Options = {
-  /** Opens the store that takes the copies. It is done only when there is something to copy. */
-  readonly openStore: () => Promise<ObjectStore>;
-  /** The name of the store, as people read it. */
+  /** Opens the target. It is done only when there is something to copy. */
+  readonly open: () => Promise<AuditTarget>;
+  /** The name of the target, as people read it. */
   readonly location: string;
-  readonly spoolDir: string;
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** Copies the audit log to a store every ten seconds, one process at a time. */
+/** Copies the audit log to a target every ten seconds, one process at a time. */
 export function startAuditCopies(db: Queryable, options: Options): Repeated {
+  const { location, log } = options;
   return repeat((signal) => copyAudit(db, { ...options, signal }), {
     everyMillis,
-    onError: (error) => options.log.warn({ err: error }, 'the audit log could not be copied'),
+    onError: (error) => log.warn({ err: error, location }, 'the audit log could not be copied'),
   });
 }
 
 /**
- * Copies the entries that the store does not have, as NDJSON in the order of their chain, as `svcctl audit export` writes
- * them. The name of an object says which places it has. The position is kept when the object is whole, so that a process
- * that is killed in between leaves entries that the next one copies again, into another object or the same. Whoever stops
- * it finds that the store was not at fault.
+ * Copies the entries that the target does not have, in the order of their chain. The place is kept when the target has
+ * taken them, so that a process that is killed in between leaves entries that the next one copies again. Whoever stops it
+ * finds that the target was not at fault.
  */
 export async function copyAudit(
   db: Queryable,
-  { openStore, location, spoolDir, signal }: Options & { signal: AbortSignal },
+  { open, location, signal }: Options & { signal: AbortSignal },
 ): Promise<void> {
   let lease = await queries.takeCopy(db, location);
   if (lease === undefined) return;
-  const path = join(spoolDir, 'audit-copy.ndjson');
-  let store: ObjectStore | undefined;
+  let target: AuditTarget | undefined;
   try {
-    for (let count = mostEntries; count === mostEntries; ) {
+    for (let isMore = true; isMore; ) {
       signal.throwIfAborted();
-      const after = { after: lease.place, limit: mostEntries };
-      const entries = await listAuditEntriesAfter(db, { reach: null }, after);
-      count = entries.length;
-      const [first, last] = [entries[0], entries.at(-1)];
-      if (first?.place == null || last?.place == null) break;
-      const lines = entries.map((entry) => `${JSON.stringify(toEntry(entry, null))}\n`);
-      await writeFile(path, lines.join(''), { mode: 0o600 });
-      store ??= await openStore();
-      await store.put(keyOf(first, last), path, signal);
+      // One entry is looked for before the target is opened.
+      const limit = target?.mostEntries ?? 1;
+      const rows = await listAuditEntriesAfter(db, { reach: null }, { after: lease.place, limit });
+      const last = rows.at(-1);
+      if (last?.place == null) break;
+      if (target === undefined) {
+        target = await open();
+        continue;
+      }
+      await target.send(
+        rows.map((row) => toEntry(row, null)),
+        signal,
+      );
       lease = await queries.noteCopied(db, location, last.place);
+      isMore = rows.length === limit;
     }
     await queries.endCopy(db, location, null);
   } catch (error) {
@@ -65,16 +75,40 @@ export async function copyAudit(
       await queries.endCopy(db, location, error instanceof Error ? error.message : String(error));
     throw error;
   } finally {
-    await store?.close();
-    await rm(path, { force: true });
+    await target?.close();
   }
+}
+
+/** Entries as NDJSON, as `svcctl audit export` writes them. */
+export function toLines(entries: readonly AuditEntry[]): string {
+  return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+}
+
+/**
+ * A store that takes entries as NDJSON. The name of an object says which places it has; what is copied again comes into
+ * another object, or the same.
+ */
+export function toStore(store: ObjectStore, spoolDir: string): AuditTarget {
+  const path = join(spoolDir, 'audit-copy.ndjson');
+  return {
+    mostEntries: 5000,
+    async send(entries, signal) {
+      await writeFile(path, toLines(entries), { mode: 0o600 });
+      await store.put(keyOf(entries), path, signal);
+    },
+    async close() {
+      await store.close();
+      await rm(path, { force: true });
+    },
+  };
 }
 
 /**
  * By day and place, so that names sort as entries do. The last hash tells the logs of two databases apart, one of which is
  * a copy of the other or was set back: their places are the same, and neither may replace what the other has copied.
  */
-function keyOf(first: AuditEntry, last: AuditEntry): string {
-  const ends = [first, last].map(({ place }) => String(place).padStart(15, '0'));
-  return `audit/${first.at.slice(0, 10)}/${ends.join('-')}-${last.hash?.slice(0, 8)}.ndjson`;
+function keyOf(entries: readonly AuditEntry[]): string {
+  const [first, last] = [entries[0], entries.at(-1)];
+  const ends = [first, last].map((entry) => String(entry?.place).padStart(15, '0'));
+  return `audit/${first?.at.slice(0, 10)}/${ends.join('-')}-${last?.hash?.slice(0, 8)}.ndjson`;
 }

@@ -43,16 +43,28 @@ export async function releaseCopy(db: Queryable, location: string): Promise<void
   await db.query(sql`update audit_copies set leased_until = now() where location = ${location}`);
 }
 
-/** Gives the copying back, with what was wrong; null: nothing. */
+/**
+ * Gives the copying back, with what was wrong; null: nothing. A target that has failed for a while is left alone for a
+ * quarter of that time, five minutes at most.
+ */
 export async function endCopy(
   db: Queryable,
   location: string,
   error: string | null,
 ): Promise<void> {
   await db.query(sql`
-    update audit_copies set leased_until = now(), error = ${error},
+    update audit_copies set error = ${error},
+      leased_until = case when ${error}::text is null then now() else now() + greatest(interval '0',
+        least(interval '5 minutes', (now() - coalesce(failing_since, now())) / 4 - interval '10 seconds')) end,
       failing_since = case when ${error}::text is not null then coalesce(failing_since, now()) end
     where location = ${location}`);
+}
+
+/** How many entries each target is yet to get, of those at which some process looks. */
+export async function countUncopied(db: Queryable): Promise<{ location: string; count: number }[]> {
+  return db.query(sql`
+    select location, greatest(last_place - place, 0) as count
+    from audit_copies cross join audit_chain where ${isLookedAt}`);
 }
 
 /** A store that nobody has tried for so long is no concern any more: an attempt takes minutes at most. */

@@ -1,8 +1,15 @@
-import { type SessionOptions, startAuditCopies, startSealing } from '../access/index.ts';
+import {
+  type AuditTarget,
+  type SessionOptions,
+  startAuditCopies,
+  startSealing,
+  toStore,
+} from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { openIdentityServer } from '../platform/identity-server.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
+import { openShipping } from './audit-targets.ts';
 import { type Host, sealerIn } from './host.ts';
 
 /** How people sign in, and how long they stay, as the settings say. */
@@ -32,29 +39,36 @@ function peopleOf(settings: Settings): SessionOptions['people'] {
   };
 }
 
-/** The stores to which the audit log is copied, as people read them. */
-export function auditCopiesOf({ auditCopyUrl }: Settings): string[] {
-  return [auditCopyUrl].flatMap((url) => (url === undefined ? [] : [locationOf(url)]));
+/** The places that the audit log is copied and sent to, as people read them. */
+export function auditCopiesOf({ auditCopyUrl, auditShipUrl }: Settings): string[] {
+  return [auditCopyUrl, auditShipUrl].flatMap((url) =>
+    url === undefined ? [] : [locationOf(url)],
+  );
 }
 
 function locationOf(url: string): string {
-  return url.replace(/\?.*/s, '');
+  return url.replace(/\?.*/s, '').replace(/\/\/[^/]*@/, '//');
 }
 
-/** Copies the audit log to the store that a setting names, in every process with the role `api`. */
-export function createAuditCopies({ settings, db, cold, log }: Host): Work {
-  const { auditCopyUrl: url = '', dataDir, roles } = settings;
-  const location = locationOf(url);
-  return startLater(url !== '' && roles.includes('api'), () => {
-    const copies = startAuditCopies(db, {
-      openStore: () => openObjectStore(url, dataDir),
-      location,
-      spoolDir: cold.spoolDir,
-      log,
-    });
-    copies.poke();
-    return copies;
-  });
+/**
+ * Copies the audit log to the store that a setting names, and sends it to the collector of another, in every process with
+ * the role `api`. Throws `settings_invalid`.
+ */
+export function createAuditCopies({ settings, db, cold, log }: Host): Work[] {
+  const { auditCopyUrl: store, auditShipUrl: collector, dataDir, roles } = settings;
+  const ways: [string, () => Promise<AuditTarget>][] = [];
+  if (store !== undefined) {
+    const open = async () => toStore(await openObjectStore(store, dataDir), cold.spoolDir);
+    ways.push([store, open]);
+  }
+  if (collector !== undefined) ways.push([collector, openShipping(collector, settings)]);
+  return ways.map(([url, open]) =>
+    startLater(roles.includes('api'), () => {
+      const copies = startAuditCopies(db, { open, location: locationOf(url), log });
+      copies.poke();
+      return copies;
+    }),
+  );
 }
 
 /** Seals the audit log, in every process with the role `api`. */

@@ -62,7 +62,7 @@ describe('the metrics of a service', () => {
     ]);
     await untilTold(service, 'svcctl_figures_up', {
       ...{ readiness: 1, disk: 1, database: 1, records: 1, webhooks: 1, exports: 1, retention: 1 },
-      ...{ backups: 1, checks: 1 },
+      ...{ access: 1, backups: 1, checks: 1 },
     });
   });
 

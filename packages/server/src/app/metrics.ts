@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { accessFigures } from '../access/index.ts';
 import { backupFigures } from '../backup/index.ts';
 import { readFigure } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
@@ -51,7 +52,7 @@ export function addAllFigures(host: Host, assertReady: () => Promise<unknown>): 
       ),
   };
   const features = [
-    ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures],
+    ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures, accessFigures],
     backupFigures(settings.backupMaxAgeHours),
     checkFigures(host),
   ];

@@ -231,7 +231,7 @@ export const machineChecks: readonly ToldCheck[] = [
     },
     well: 'the audit log is copied, where it is to be',
     remedy:
-      'Nothing is lost while the entries stay in the log. Give access to the store, or mend SVC_AUDIT_COPY_URL.',
+      'Nothing is lost while the entries stay in the log. Give access to where it goes, or mend SVC_AUDIT_COPY_URL or SVC_AUDIT_SHIP_URL.',
     command: () => 'svcctl config',
     place: () => '#/access?view=audit',
   },

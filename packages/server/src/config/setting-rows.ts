@@ -362,6 +362,16 @@ export const settingGroups = {
         help: 'Where the audit log is copied as it grows: file:///folder or s3://bucket/prefix?endpoint=…&region=…, beyond the reach of who can write to the database; unset = nowhere.',
         sharedBy: ['api'],
       },
+      auditShipUrl: {
+        ...url('SVC_AUDIT_SHIP_URL', ['https', 'http', 'syslog+tls', 'syslog+tcp']),
+        help: 'Who collects the audit log as it grows: https://… gets signed NDJSON, syslog+tls://host:6514 messages of syslog; http:// and syslog+tcp:// only inside SVC_ALLOW_TARGETS. Unset = nobody.',
+        secret: true,
+      },
+      auditShipSecret: {
+        ...text('SVC_AUDIT_SHIP_SECRET', undefined),
+        help: 'The secret that requests to https:// are signed with, as webhooks are: whsec_ and base64.',
+        secret: true,
+      },
     },
   },
   notices: {

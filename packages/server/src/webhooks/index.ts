@@ -2,6 +2,8 @@ export { listBulkAsJobs } from './dead-letters/listed-bulk.ts';
 export { countPurgedSoon, purgeOld } from './dead-letters/purge-old.ts';
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
 export { startSettling } from './dead-letters/settle.ts';
+export { createAddressRule, createLookup } from './delivery/address.ts';
+export { dialReceiver } from './delivery/connection-pool.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { watchAttempts } from './drainer/deliver.ts';
