@@ -70,7 +70,9 @@ export class JsonItems {
   /** Returns the decoded name of this member; null in an array. */
   get name(): string | null {
     if (this.#close !== closeBrace) return null;
-    return JSON.parse(this.text.slice(this.#nameStart, this.#nameEnd)) as string;
+    const quoted = this.text.slice(this.#nameStart, this.#nameEnd);
+    // Few names have escapes, and JSON.parse takes longer than all else here.
+    return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
   }
 }
 
