@@ -315,7 +315,9 @@ function LastError({ of: { last_error: last } }: { of: Endpoint }): ReactNode {
   if (last == null) return <span>–</span>;
   return (
     <span>
-      <CutText text={last.error ?? `answered ${last.status}`} end="" />
+      <span className="cut">
+        <CutText text={last.error ?? `answered ${last.status}`} end="" />
+      </span>
       <span className="nowrap">
         <Moment at={last.at} />
       </span>

@@ -14,7 +14,10 @@ export function isYoung({ counted_from: from }: RecordsOverview): boolean {
   return from === null || Date.now() - Date.parse(from) < youngMillis;
 }
 
-/** The first steps of an installation, with what to type, until all were taken. What a token may not see, it is not told. */
+/**
+ * The first steps of an installation, with what to type, until all were taken, or records and incidents come by other ways.
+ * What a token may not see, it is not told.
+ */
 export function Start({ records }: { records: RecordsOverview }): ReactNode {
   const isAdmin = useSession().hasScope('admin');
   const read = { isWanted: isAdmin };
@@ -50,7 +53,7 @@ export function Start({ records }: { records: RecordsOverview }): ReactNode {
         ]
       : []),
   ];
-  if (records.count > 0 && steps.every(({ isDone }) => isDone !== false)) return null;
+  if (records.count > 0 && steps.slice(1).every(({ isDone }) => isDone !== false)) return null;
   return (
     <section className={`flex-none line-under ${classes.start}`} aria-label="First steps">
       <h2 className="figure-name below-8">FIRST STEPS</h2>

@@ -183,16 +183,21 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
   }
   const { id, ok, problem_count: problems, segments_total: segments, finished_at: at } = last;
   const word = ok === null ? 'not finished' : ok ? 'equal' : countOf(problems, 'difference');
+  // Of what nobody has looked at nobody knows that it is equal.
+  const figure =
+    ok === true && segments === 0 ? (
+      'nothing read'
+    ) : (
+      <span className={`mark large ${ok === true ? 'ok' : 'danger'}`}>
+        {ok === true ? <OkIcon /> : <CloseIcon />}
+        {word}
+      </span>
+    );
   return (
     <Tile
       name={name}
       href={panelHref('/retention', { kind: 'verification', id })}
-      figure={
-        <span className={`mark large ${ok === true ? 'ok' : 'danger'}`}>
-          {ok === true ? <OkIcon /> : <CloseIcon />}
-          {word}
-        </span>
-      }
+      figure={figure}
       note={
         <>
           <Moment at={at} /> · {countOf(segments ?? 0, 'segment')}

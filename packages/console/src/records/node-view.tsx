@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
+import { breakAxis } from '../ui/chart/bar-picture.tsx';
 import { type DayRange, dayOf } from '../ui/days.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import { ViewSwitch } from '../ui/list-page.tsx';
@@ -203,7 +204,7 @@ function NodeChart(props: NodeChartProps): ReactNode {
   const bars = useMemo(
     () =>
       month === undefined
-        ? (months.data ?? []).map(({ name, count }) => ({ name, parts: [count] }))
+        ? breakAxis((months.data ?? []).map(({ name, count }) => ({ name, parts: [count] })))
         : (days ?? []).map((count, index) => ({ name: dayOf(month, index + 1), parts: [count] })),
     [month, days, months.data],
   );

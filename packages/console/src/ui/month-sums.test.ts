@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { timeLabels } from './chart/scale.ts';
+import { monthsBetween } from './days.ts';
 import { barsOf } from './month-sums.tsx';
 
 const sum = (month: string, hot: number, cold: number) => ({
@@ -18,4 +20,15 @@ it('has a bar for each month, cold below hot, also for months without records', 
   ]);
   expect(barsOf(sums, true).at(-1)).toEqual({ name: '2001-01', parts: [200, 300] });
   expect(barsOf([], false)).toEqual([]);
+});
+
+it('breaks the axis over a year without records, and not over less', () => {
+  const years = barsOf([sum('2001-01', 0, 5), sum('2001-12', 1, 0), sum('2026-11', 3, 2)], false);
+  expect(years).toHaveLength(14);
+  expect(years.at(-2)).toEqual({ name: '2002-01 … 2026-10', parts: [], isBreak: true });
+  expect(timeLabels(years.map(({ name }) => name)).map(({ text }) => text)).not.toContain(
+    '2002-01 … 2026-10',
+  );
+  const many = [...years.map(({ name }) => name), ...monthsBetween('2026-12', '2029-06')];
+  expect(timeLabels(many).map(({ text }) => text)).toEqual(['2001', '2026', '2027', '2028', '2029']);
 });

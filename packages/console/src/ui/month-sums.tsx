@@ -3,7 +3,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MonthSum } from '../api/types.ts';
 import { BarChart } from './chart/bar-chart.tsx';
-import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
+import { type Bar, breakAxis, SeriesLegend } from './chart/bar-picture.tsx';
 import { monthsBetween } from './days.ts';
 import { formatBytes } from './format.ts';
 import { FailurePanel, useFailure } from './freshness.tsx';
@@ -60,14 +60,15 @@ export function MonthSums({ height }: { height: number }): ReactNode {
   );
 }
 
-/** A bar for each month from the first to the last, also for those without records. */
+/** A bar for each month from the first to the last, also for those without records, except for long stretches of them. */
 export function barsOf(sums: readonly MonthSum[], isBytes: boolean): Bar[] {
   const byMonth = new Map(sums.map((sum) => [sum.month, sum]));
   const [first, last] = [sums[0], sums.at(-1)];
   if (first === undefined || last === undefined) return [];
-  return monthsBetween(first.month, last.month).map((month) => {
+  const bars = monthsBetween(first.month, last.month).map((month) => {
     const sum = byMonth.get(month);
     const parts = isBytes ? [sum?.cold_bytes, sum?.hot_bytes] : [sum?.cold_count, sum?.hot_count];
     return { name: month, parts: parts.map((part) => part ?? 0) };
   });
+  return breakAxis(bars);
 }

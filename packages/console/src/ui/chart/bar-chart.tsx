@@ -62,9 +62,10 @@ export function BarChart(props: BarChartProps): ReactNode {
     barWidth: frame.step,
     onChoose: onRange && ((stretch, by) => onRange(stretch && namesOf(stretch, bars), by)),
   });
+  const open = (index: number) => {
+    if (bars[index]?.isBreak !== true) onOpen?.(bars[index]?.name ?? '');
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const name = bars[at]?.name;
-    if (name === undefined) return;
     const next = brush.onKey(event, at);
     if (next !== undefined) {
       event.preventDefault();
@@ -72,7 +73,7 @@ export function BarChart(props: BarChartProps): ReactNode {
       setLooked(next);
     } else if (event.key === 'Enter' && onOpen !== undefined) {
       event.preventDefault();
-      onOpen(name);
+      open(at);
     }
   };
   const look = (event: PointerEvent) => {
@@ -117,7 +118,7 @@ export function BarChart(props: BarChartProps): ReactNode {
           brush.handlers.onPointerUp(event);
         }}
         onPointerLeave={() => setLooked(null)}
-        onClick={(event) => onOpen?.(bars[barAt(event.clientX)]?.name ?? '')}
+        onClick={(event) => open(barAt(event.clientX))}
       >
         {width > 0 && bars.length > 0 && (
           <Picture

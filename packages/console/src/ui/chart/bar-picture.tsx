@@ -9,8 +9,34 @@ export type Tone = 'data' | 'hot' | 'cold' | 'ok' | 'failed' | 'abandoned';
 /** One part of every bar: its name, and how it is drawn. */
 export type Series = { readonly name: string; readonly tone: Tone };
 
-/** One bar: the name of its day or month, and its parts, from the foot up, as the series have them. */
-export type Bar = { readonly name: string; readonly parts: readonly number[] };
+/**
+ * One bar: the name of its day or month, and its parts, from the foot up, as the series have them. `isBreak` stands for many
+ * empty ones, which it names from the first to the last.
+ */
+export type Bar = {
+  readonly name: string;
+  readonly parts: readonly number[];
+  readonly isBreak?: boolean;
+};
+
+/** A year of empty months in a row says nothing, and leaves no room for the others. */
+const mostEmpty = 11;
+
+/** Bars whose long empty stretches have become breaks of the axis. */
+export function breakAxis(bars: readonly Bar[]): Bar[] {
+  const broken: Bar[] = [];
+  let empty: Bar[] = [];
+  for (const bar of bars) {
+    if (bar.parts.every((part) => part === 0)) {
+      empty.push(bar);
+      continue;
+    }
+    const name = `${empty[0]?.name} … ${empty.at(-1)?.name}`;
+    broken.push(...(empty.length > mostEmpty ? [{ name, parts: [], isBreak: true }] : empty), bar);
+    empty = [];
+  }
+  return [...broken, ...empty];
+}
 
 /** Where in the picture things are, in pixels. */
 export type Frame = {
@@ -83,6 +109,13 @@ export function Picture(props: PictureProps): ReactNode {
         />
       )}
       {stretch !== null && <Brush stretch={stretch} frame={frame} />}
+      {bars.map(({ name, isBreak }, index) => {
+        if (isBreak !== true) return null;
+        const x = left + (index + 0.5) * step;
+        return (
+          <path key={name} className={classes.base} d={`M${x - 6} ${foot + 5}l6 -10m0 10l6 -10`} />
+        );
+      })}
       {series.map(({ name, tone }, part) => (
         <path
           key={name}

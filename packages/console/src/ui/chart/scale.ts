@@ -87,7 +87,10 @@ export function thinLabels(
 /** Pixels between two labels. */
 const labelGap = 8;
 
-/** The names of bars, hours, days or months, as labels: of days inside one month their numbers, else months, else years. */
+/**
+ * The names of bars, hours, days or months, as labels: of days inside one month their numbers, else months, else years. What
+ * names a stretch, as a break of the axis does, has no label, and the month behind it always has one.
+ */
 export function timeLabels(names: readonly string[]): AxisLabel[] {
   if (names[0]?.length === hourName.length) return hourLabels(names);
   const first = names[0] ?? '';
@@ -97,13 +100,15 @@ export function timeLabels(names: readonly string[]): AxisLabel[] {
   if (isDays && first.slice(0, 7) === last.slice(0, 7)) {
     return all.map(({ index, name }) => ({ index, text: String(Number(name.slice(8))) }));
   }
-  const months = all.filter(({ name }) => !isDays || name.endsWith('-01'));
+  const months = all.filter(({ name }) => (isDays ? name.endsWith('-01') : !isStretch(name)));
   if (months.length <= 24)
     return months.map(({ index, name }) => ({ index, text: name.slice(0, 7) }));
   return months
-    .filter(({ name }) => name.slice(5, 7) === '01')
+    .filter(({ name, index }) => name.slice(5, 7) === '01' || isStretch(names[index - 1] ?? ''))
     .map(({ index, name }) => ({ index, text: name.slice(0, 4) }));
 }
+
+const isStretch = (name: string) => name.includes('…');
 
 /** How an hour is named. */
 const hourName = '2001-01-01 12:00';
