@@ -145,6 +145,15 @@ test('keeps the filters of the journal in the hash, and shows both triples of a 
   await drawerOf(page).waitFor({ state: 'detached' });
 });
 
+test('leads from the bar of a month to the moves of its days', async () => {
+  const page = await filled.open('/retention');
+  const chart = page.getByRole('slider', { name: 'Records per month. Enter opens' });
+  const month = (await chart.getAttribute('aria-valuetext'))?.slice(0, 7) ?? '';
+  await chart.press('Enter');
+  await expectHash(page, `month=${month}&view=journal`);
+  await page.getByLabel('Month, exactly').waitFor();
+});
+
 test('shows the snapshot of the table of Iceberg, as the catalogue tells it', async () => {
   const page = await filled.open('/retention?panel=iceberg');
   const { json } = await filled.service.call('GET', '/iceberg/v1/namespaces/svcctl/tables/records');

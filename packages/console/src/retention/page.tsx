@@ -65,7 +65,10 @@ export function RetentionPage(): ReactNode {
         verifications={verifications.list}
         onVerification={(id) => panel.open('verification', id)}
       />
-      <MonthSums height={96} />
+      <MonthSums
+        height={96}
+        onOpen={(month) => update({ view: 'journal', month, cursor: undefined })}
+      />
       <JobLines runs={runs} verifications={verifications} />
       <Bar
         search={search}

@@ -30,5 +30,11 @@ it('breaks the axis over a year without records, and not over less', () => {
     '2002-01 … 2026-10',
   );
   const many = [...years.map(({ name }) => name), ...monthsBetween('2026-12', '2029-06')];
-  expect(timeLabels(many).map(({ text }) => text)).toEqual(['2001', '2026', '2027', '2028', '2029']);
+  expect(timeLabels(many).map(({ text }) => text)).toEqual([
+    '2001',
+    '2026',
+    '2027',
+    '2028',
+    '2029',
+  ]);
 });

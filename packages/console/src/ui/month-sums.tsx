@@ -23,8 +23,9 @@ const series = [
   { name: 'hot', tone: 'hot' },
 ] as const;
 
-/** All records by month, hot on cold, by their number or their bytes. */
-export function MonthSums({ height }: { height: number }): ReactNode {
+/** All records by month, hot on cold, by their number or their bytes. `onOpen` is called with a month that is chosen. */
+export function MonthSums(props: { height: number; onOpen?: (month: string) => void }): ReactNode {
+  const { height, onOpen } = props;
   const sums = useMonthSums();
   const [isBytes, setBytes] = useState(false);
   const bars = useMemo(() => barsOf(sums.data ?? [], isBytes), [sums.data, isBytes]);
@@ -52,6 +53,7 @@ export function MonthSums({ height }: { height: number }): ReactNode {
             bars={bars}
             series={series}
             height={height}
+            onOpen={onOpen}
             {...(isBytes && { say: formatBytes, tick: formatBytes })}
           />
         )}

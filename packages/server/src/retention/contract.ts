@@ -3,6 +3,7 @@ import { routesUnder } from '../platform/http/contract.ts';
 import {
   dateSchema,
   exactly,
+  monthSchema,
   nullable,
   oneOf,
   onePage,
@@ -195,6 +196,7 @@ export const retentionContract = routesUnder('Retention', {
       tenant: Type.Optional(tenantSchema),
       kind: Type.Optional(oneOf(moveKinds)),
       state: Type.Optional(oneOf(moveStates)),
+      month: Type.Optional(monthSchema),
       run_id: Type.Optional(Type.String({ maxLength: 100 })),
       ...paging,
     }),

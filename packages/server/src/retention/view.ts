@@ -5,6 +5,7 @@ export const moveFilters = {
   tenant: tenantFilter,
   kind: { choices: moveKinds, help: 'only of this kind' },
   state: { choices: moveStates, help: 'only in this state' },
+  month: { value: 'month', help: 'only of days of this month, as 2001-03' },
   run: { param: 'run_id', value: 'id', help: 'only of this run' },
 } as const;
 

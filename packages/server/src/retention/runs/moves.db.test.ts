@@ -18,7 +18,7 @@ beforeAll(async () => {
     insert into moves (tenant, id, run_id, kind, state, first_day, last_day, planned_at, runner)
     select 'T' || n % 4, 'mov_' || lpad(n::text, 3, '0'), 'run_' || n % 5,
       (array['move', 'compact', 'delete', 'erase'])[1 + n % 3], case when n = 7 then 'failed' else 'removed' end,
-      '2026-03-01', '2026-03-02', '2026-03-05T00:00:00.000001Z'::timestamptz + n / 3 * interval '1 second', 'r'
+      date '2026-03-31' + (n % 4 = 3)::int, date '2026-03-31' + (n % 2)::int, '2026-03-05T00:00:00.000001Z'::timestamptz + n / 3 * interval '1 second', 'r'
     from generate_series(0, ${moveCount - 1}) n`);
 });
 afterAll(() => api.close());
@@ -31,6 +31,7 @@ const list = async (query: string, limit = 500, token?: string) =>
 test.each([
   'state=done',
   'kind=copy',
+  'month=2026-13',
   'tenant=',
   'tenants=T1',
   'limit=0',
@@ -63,6 +64,11 @@ test('moves are listed latest first, each once, whatever the page size', async (
 test('moves are found by tenant, kind, state and run', async () => {
   expect(await list('?tenant=T2', 4)).toEqual(all.filter((n) => n % 4 === 2));
   expect(await list('?kind=compact', 4)).toEqual(all.filter((n) => n % 3 === 1));
+  // Half of them reach into April, and a quarter is of April alone.
+  const isOfApril = (n: number) => n % 2 === 1;
+  expect(await list('?month=2026-03', 4)).toEqual(all.filter((n) => n % 4 !== 3));
+  expect(await list('?month=2026-04', 4)).toEqual(all.filter(isOfApril));
+  expect(await list('?month=2026-02', 4)).toEqual([]);
   expect(await list('?state=failed')).toEqual([7]);
   expect(await list('?run_id=run_3&tenant=T1', 1)).toEqual(
     all.filter((n) => n % 5 === 3 && n % 4 === 1),
@@ -125,8 +131,8 @@ test('a move tells its triples, its objects and its transitions', async () => {
     run_id: 'run_2',
     kind: 'compact',
     state: 'failed',
-    first_day: '2026-03-01',
-    last_day: '2026-03-02',
+    first_day: '2026-04-01',
+    last_day: '2026-04-01',
     source: { count: 10, bytes: 1000, digest: 'ffffffffffffffff' },
     object: { count: 10, bytes: 1000, digest: '00000000000000ff' },
     gone: { count: 1, bytes: 100, digest: '0000000000000001' },

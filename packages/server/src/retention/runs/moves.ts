@@ -23,14 +23,14 @@ export async function listMoves(
   options: { cursorKey: Buffer; scanLimit?: number },
 ): Promise<Page<MoveRow>> {
   const { limit, cursor, ...filters } = request;
-  const { tenant, kind, state, run_id: runId } = filters;
+  const { tenant, kind, state, month, run_id: runId } = filters;
   const scope = { list: 'retention.moves', filters };
   const page = { cursorKey: options.cursorKey, scope, limit, cursor };
   const keyset = toKeyset<queries.MoveKey>(page);
   if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
 
   const tenants = tenant === undefined ? actor.tenants : [tenant];
-  const isFiltered = [kind, state, runId].some((value) => value !== undefined);
+  const isFiltered = [kind, state, month, runId].some((value) => value !== undefined);
   const scan = {
     ...keyset,
     scanLimit: isFiltered ? (options.scanLimit ?? scanLimit) : keyset.limit,
@@ -38,7 +38,11 @@ export async function listMoves(
   // Both statements need one snapshot: a move that is planned in between would move the end of the scan.
   const { rows, scanEnd } = await db.transaction(
     async (connection) => {
-      const found = await queries.listMoves(connection, { tenants, kind, state, runId }, scan);
+      const found = await queries.listMoves(
+        connection,
+        { tenants, kind, state, month, runId },
+        scan,
+      );
       const isShort = isFiltered && found.length < scan.limit;
       return {
         rows: found,

@@ -127,6 +127,8 @@ export type JournalRow = Omit<MoveRow, 'source' | 'object' | 'gone'> &
 export type MoveFilter = {
   kind?: MoveKind | undefined;
   state?: MoveState | undefined;
+  /** One of whose days it moves, as `2001-03`. */
+  month?: string | undefined;
   runId?: string | undefined;
 };
 
@@ -204,10 +206,14 @@ function scan(
   return sql`select m.* from (${join(each, ' union all ')}) m ${latest}`;
 }
 
-function conditions({ kind, state, runId }: MoveFilter): Sql[] {
+function conditions({ kind, state, month, runId }: MoveFilter): Sql[] {
   const all: Sql[] = [];
   if (kind !== undefined) all.push(sql`m.kind = ${kind}`);
   if (state !== undefined) all.push(sql`m.state = ${state}`);
+  if (month !== undefined) {
+    const first = sql`${`${month}-01`}::date`;
+    all.push(sql`m.first_day < ${first} + interval '1 month' and m.last_day >= ${first}`);
+  }
   if (runId !== undefined) all.push(sql`m.run_id = ${runId}`);
   return all;
 }
