@@ -16,10 +16,10 @@ import { Part, type PartOutcome, Tally } from './part.ts';
 import { fewRows } from './queries.ts';
 import {
   createBusyTenants,
-  createNovelties,
   createPartitions,
+  createRepeaters,
   maySharePart,
-  type Novelty,
+  type SentPart,
   storePart,
   storeTogether,
 } from './store-part.ts';
@@ -69,19 +69,17 @@ const bytesOfRow = 1024;
 
 const noRecheck = async () => {};
 
-type Sent = { part: Part; novelty: Novelty };
-
 export function createIngest(db: Database, options: IngestOptions): Ingest {
   const storing = {
     cold: options.cold,
     partitions: createPartitions(db),
     busy: createBusyTenants(options.clock),
+    repeaters: createRepeaters(),
     transactions: createGate(options.writers),
     lateChecks: createGate(lateChecksAtOnce),
   };
-  const noveltyOf = createNovelties();
-  const storeAlone = ({ part, novelty }: Sent) => storePart(db, part, novelty, storing);
-  const small = createBatcher<Sent, PartOutcome>({
+  const storeAlone = (sent: SentPart) => storePart(db, sent, storing);
+  const small = createBatcher<SentPart, PartOutcome>({
     alone: storeAlone,
     together: (sent) =>
       storeTogether(
@@ -95,7 +93,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   return takeRecords(options, (all, { actor, isDryRun }) =>
     withoutHidden(db, all, (part) => {
       if (isDryRun) return foreseePart(db, part, storing);
-      const sent = { part, novelty: noveltyOf(actor.tokenId) };
+      const sent = { part, tokenId: actor.tokenId };
       return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
     }),
   );

@@ -242,7 +242,7 @@ test('a sender that repeated records is believed again after one part without an
   };
   await part(0);
   for (let times = 0; times < 7; times += 1) expect(await compared(0)).toBe(1);
-  // The last one was tried and failed, so seven parts are not tried now, if all of them repeat.
+  // The first of them was tried and failed, the others are not tried, and neither is the next.
   expect(await compared(10_000)).toBe(1);
   expect(await compared(20_000)).toBe(0);
   await expectExactCounters(db);

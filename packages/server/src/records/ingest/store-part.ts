@@ -23,6 +23,7 @@ type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
   busy: BusyTenants;
+  repeaters: ReturnType<typeof createRepeaters>;
   /**
    * Limits the transactions that run at the same time. Checks against cold data wait outside of it, so that they block
    * none.
@@ -30,6 +31,9 @@ type StoreOptions = {
   transactions: Gate;
   lateChecks: Gate;
 };
+
+/** A part, and the token with which it was sent. */
+export type SentPart = { readonly part: Part; readonly tokenId: string };
 
 /** If a part meets changes of its days or records this often in a row, something is wrong. */
 const maxAttempts = 5;
@@ -49,9 +53,8 @@ const mostLockWaits = 50;
  */
 export async function storePart(
   db: Database,
-  part: Part,
-  novelty: Novelty,
-  { cold, partitions, busy, transactions, lateChecks }: StoreOptions,
+  { part, tokenId }: SentPart,
+  { cold, partitions, busy, repeaters, transactions, lateChecks }: StoreOptions,
 ): Promise<PartOutcome> {
   let checked = nothingChecked;
   let hasRepeats = part.count <= fewRows;
@@ -69,12 +72,12 @@ export async function storePart(
       return { duplicates: null, conflicts: null, cold_days: days.length === 0 ? null : days };
     });
   for (let attempt = 1; attempt <= maxAttempts; ) {
-    const isHopedNew = !hasRepeats && novelty.isLikely();
+    const isHopedNew = !hasRepeats && !repeaters.has(tokenId);
     try {
       const stored = await store(isHopedNew);
       const { duplicates, conflicts, cold_days: days } = stored;
       if (part.count > fewRows && days === null && duplicates === null && conflicts === null) {
-        novelty.note(true);
+        repeaters.note(tokenId, false);
       }
       if (days === null) return outcomeOf(stored, checked);
       const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
@@ -86,7 +89,7 @@ export async function storePart(
         partitions.forget(part.months());
         attempt += 1;
       } else if (isHopedNew && copyRefusals.has(state ?? '')) {
-        novelty.note(false);
+        repeaters.note(tokenId, true);
         hasRepeats = true;
       } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
         lockWaits += 1;
@@ -259,43 +262,22 @@ function monthOf(name: string): string {
   return name.slice(-'YYYY-MM'.length).replace('_', '-');
 }
 
-/** A sender that repeats records is believed to go on so for at most this many parts. */
-const mostDoubted = 64;
+/** So many senders are remembered; of more, those that have not repeated anything for longest are forgotten. */
+const mostRepeaters = 1000;
 
 /**
- * Guesses whether the next part of a sender holds only new records, from the parts before it. A wrong guess costs a
- * copy that fails, so a sender that repeats records is tried more and more seldom.
+ * Remembers, by the ids of their tokens, the senders whose last large part repeated records. To copy the next one would
+ * most likely fail, and be done in vain; once a part of theirs held only new records, the next is copied again.
  */
-export class Novelty {
-  #doubt = 0;
-  /** How many parts more are not tried. */
-  #waits = 0;
-
-  isLikely(): boolean {
-    if (this.#waits === 0) return true;
-    this.#waits -= 1;
-    return false;
-  }
-
-  /** Notes whether a part that was likely to be new was. */
-  note(wasNew: boolean): void {
-    this.#doubt = wasNew ? Math.floor(this.#doubt / 2) : Math.min(mostDoubted, 2 * this.#doubt + 1);
-    this.#waits = wasNew ? 0 : this.#doubt;
-  }
-}
-
-/** The senders that are remembered; of more, those that have not been heard of for longest are forgotten. */
-const mostSenders = 1000;
-
-/** Returns a function that gives each sender, by the id of its token, a memory of its own. */
-export function createNovelties(): (tokenId: string) => Novelty {
-  const novelties = new Map<string, Novelty>();
-  return (tokenId) => {
-    const novelty = novelties.get(tokenId) ?? new Novelty();
-    novelties.delete(tokenId);
-    novelties.set(tokenId, novelty);
-    const [oldest] = novelties.keys();
-    if (novelties.size > mostSenders && oldest !== undefined) novelties.delete(oldest);
-    return novelty;
+export function createRepeaters() {
+  const tokens = new Set<string>();
+  return {
+    has: (tokenId: string) => tokens.has(tokenId),
+    note(tokenId: string, hasRepeated: boolean): void {
+      tokens.delete(tokenId);
+      if (hasRepeated) tokens.add(tokenId);
+      const [oldest] = tokens;
+      if (tokens.size > mostRepeaters && oldest !== undefined) tokens.delete(oldest);
+    },
   };
 }
