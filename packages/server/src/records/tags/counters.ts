@@ -1,10 +1,7 @@
-import { dayAfter, firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
+import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import type { Span } from '../slice/slice.ts';
 
-/**
- * How often a record counts as covered and in each dataset. In a stretch each number is 0 or 1; in a plan that corrects
- * other counts it may be −1.
- */
+/** Whether a record counts as covered and in each dataset: 0 or 1. */
 export type Weight = {
   readonly covered: number;
   readonly training: number;
@@ -27,9 +24,6 @@ export type SpanTable = (typeof spanTables)['tenants' | 'stores']['days' | 'mont
 export type CounterSpan = Span & { readonly table: SpanTable };
 export type CounterRun = CounterScope & CounterSpan;
 
-/** Counters whose sum is to be added or subtracted. */
-export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
-
 /**
  * Returns the counters that hold exactly the records of a span: months where a whole one lies in the span, and days for
  * the rest.
@@ -49,38 +43,4 @@ export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[
 /** Returns the same for the days of a given tenant or store. */
 export function runsOf({ tenant, store }: CounterScope, span: Span): CounterRun[] {
   return spansOf(store !== null, span).map((own) => ({ tenant, store, ...own }));
-}
-
-/** Each day of the spans, as `YYYY-MM-DD`. */
-export function daysOf(spans: readonly Span[]): string[] {
-  return stepsOf(spans, dayAfter);
-}
-
-/** Each month of spans of whole months, as `YYYY-MM`, which is how counters name them. */
-export function monthsOf(spans: readonly Span[]): string[] {
-  return stepsOf(spans, firstOfNextMonth).map((day) => day.slice(0, 'YYYY-MM'.length));
-}
-
-function stepsOf(spans: readonly Span[], next: (day: string) => string): string[] {
-  const steps: string[] = [];
-  for (const { from, until } of spans) {
-    for (let day = from; day < until; day = next(day)) steps.push(day);
-  }
-  return steps;
-}
-
-/**
- * Returns about how many days there are from one day to before another. It may be wrong by two for each month between
- * them.
- */
-export function daysBetween(from: string, until: string): number {
-  return dayNumber(until) - dayNumber(from);
-}
-
-function dayNumber(day: string): number {
-  return (
-    Number(day.slice(0, 4)) * 365 +
-    Math.round(Number(day.slice(5, 7)) * 30.42) +
-    Number(day.slice(8))
-  );
 }

@@ -98,26 +98,10 @@ test('nothing is read when all days of a row are tagged, or none', () => {
 test.each([
   ['store', 'A', 'leaf_'],
   ['tenant', null, 'tenant_'],
-])(
-  'what is not tagged of a %s is read when it is less, and months rather than days',
-  (_of, store, tables) => {
-    const late = plan(store, { from: '2001-02-01' });
-    expect(late.known).toEqual([{ covered: 40, training: 40, fine_tuning: 0 }]);
-    expect(late.shares).toMatchObject([
-      {
-        run: { table: `${tables}months`, from: '2001-01-01', until: '2001-02-01' },
-        weight: { covered: -1 },
-      },
-    ]);
-    const early = plan(store, { to: '2001-01-31' });
-    expect(early.known[0]?.covered).toBe(0);
-    expect(early.shares).toMatchObject([
-      { run: { table: `${tables}months`, from: '2001-01-01', until: '2001-02-01' } },
-    ]);
-    expect(early.shares).toHaveLength(1);
-    const cut = plan(store, { from: '2001-01-10' });
-    expect(cut.shares).toMatchObject([
-      { run: { table: `${tables}days`, from: '2001-01-01', until: '2001-01-10' } },
-    ]);
-  },
-);
+])('what is tagged of a %s is read, months rather than days', (_of, store, tables) => {
+  const runs = (tag: Partial<TestTag>) => plan(store, tag).shares.map(({ run }) => run);
+  const months = { table: `${tables}months`, from: '2001-02-01', until: '2001-04-01' };
+  expect(runs({ from: '2001-02-01' })).toEqual([months]);
+  const days = { table: `${tables}days`, from: '2001-01-10', until: '2001-02-01' };
+  expect(runs({ from: '2001-01-10' })).toEqual([days, months]);
+});

@@ -1,9 +1,8 @@
-import { dayAfter } from '../../kernel/day.ts';
+import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Span, TagWindows } from '../slice/slice.ts';
-import { type CounterScope, untagged, type Weight } from './counters.ts';
-import { planRow, type RowPlan } from './plan-row.ts';
-import { type TenantStretches, toStretches, type WeightedSpan } from './stretches.ts';
+import { type CounterScope, spansOf, untagged, type Weight } from './counters.ts';
+import { toStretches } from './stretches.ts';
 import { type Place, type Share, sumShares } from './sums.ts';
 import { readTagsOf } from './windows.ts';
 
@@ -34,82 +33,57 @@ export async function readCoverage(
   return known;
 }
 
-type CoveragePlan = {
-  /** What is known of each row without reading counters. */
-  readonly known: Coverage[];
-  /** The counters that must be added to it. */
-  readonly shares: readonly Share[];
-};
-
-/** Chooses the counters that tell the coverage of the rows, as few of them as possible. */
+/**
+ * Says what is known of the rows by the counts of their own, and which counters must be added to it: those of a row of
+ * which a stretch of tagged days covers only a part.
+ */
 export function planCoverage(
   rows: readonly CountedRow[],
   tags: ReadonlyMap<string, TagWindows>,
-): CoveragePlan {
+): { known: Coverage[]; shares: Share[] } {
   const stretches = new Map([...tags].map(([tenant, own]) => [tenant, toStretches(own)]));
   const known = rows.map(() => ({ ...untagged }));
-  const plans = rememberPlans();
-  const added = rows.flatMap((row, i) => {
-    const own = stretches.get(row.tenant);
-    const sum = known[i];
-    const { tenant, store, first_at, last_at } = row;
-    if (own === undefined || sum === undefined || first_at === null || last_at === null) return [];
-    const days = { from: first_at.slice(0, 10), until: dayAfter(last_at.slice(0, 10)) };
-    const plan = plans.of(store === null ? own.ofAll : own.ofStore(store), days, store !== null);
-    addCoverage(sum, plan.whole, row.count);
-    plan.places.push({ row: i, tenant, store });
-    return store === null ? planStores({ row: i, tenant }, own.added, days) : [];
-  });
-  return { known, shares: [...plans.shares(), ...added] };
+  const shares = new Map<string, Share & { places: Place[] }>();
+  const share = (place: Place, { run, weight }: Omit<Share, 'places'>) => {
+    const key = JSON.stringify([place.store === null ? null : place.tenant, run, weight]);
+    const own = shares.get(key) ?? { run, weight, places: [] };
+    shares.set(key, own);
+    own.places.push(place);
+  };
+  for (const [row, { tenant, store, count, first_at, last_at }] of rows.entries()) {
+    const [own, sum] = [stretches.get(tenant), known[row]];
+    if (own === undefined || sum === undefined || first_at === null || last_at === null) continue;
+    const days = { first: first_at.slice(0, 10), last: last_at.slice(0, 10) };
+    for (const { weight, ...span } of own.of(store)) {
+      if (span.from <= days.first && span.until > days.last) addCoverage(sum, weight, count);
+      else
+        for (const run of runsWithin(days, span, store !== null))
+          share({ row, tenant, store }, { run, weight });
+    }
+    if (store !== null) continue;
+    for (const [name, added] of own.added) {
+      for (const { weight, ...span } of added) {
+        for (const run of runsWithin(days, span, true))
+          share({ row, tenant, store: name }, { run, weight });
+      }
+    }
+  }
+  return { known, shares: [...shares.values()] };
 }
-
-/** A plan, and the places of the rows that follow it. */
-type SharedPlan = RowPlan & { readonly places: Place[] };
 
 /**
- * Remembers plans. Most rows of a page begin and end on the same days and share one plan. The plans of tenants are
- * shared by all tenants that are tagged in the same way.
+ * The counters of a span, as far as it lies in the days of a row. Its first and its last month are taken as whole ones
+ * where the span goes on: there are no records on the added days, and a month is one counter instead of thirty.
  */
-function rememberPlans() {
-  const plans = new Map<readonly WeightedSpan[], Map<string, SharedPlan>>();
-  const byParts = new Map<string, Place[]>();
-  const make = (stretches: readonly WeightedSpan[], days: Span, isOfStore: boolean): SharedPlan => {
-    const plan = planRow(stretches, days, { isOfStore });
-    if (isOfStore) return { ...plan, places: [] };
-    const key = JSON.stringify(plan.parts);
-    const places = byParts.get(key) ?? [];
-    byParts.set(key, places);
-    return { ...plan, places };
-  };
-  return {
-    of(stretches: readonly WeightedSpan[], days: Span, isOfStore: boolean): SharedPlan {
-      const own = plans.get(stretches) ?? new Map<string, SharedPlan>();
-      plans.set(stretches, own);
-      const key = `${days.from} ${days.until} ${isOfStore}`;
-      const plan = own.get(key) ?? make(stretches, days, isOfStore);
-      own.set(key, plan);
-      return plan;
-    },
-    shares(): Share[] {
-      const all = [...plans.values()].flatMap((own) => [...own.values()]);
-      const once = new Map(all.map((plan) => [plan.places, plan]));
-      return [...once.values()].flatMap(({ places, parts }) =>
-        parts.map((part) => ({ places, ...part })),
-      );
-    },
-  };
-}
-
-/** Returns what the tags of single stores add to the row of their tenant. */
-function planStores(
-  of: { row: number; tenant: string },
-  added: TenantStretches['added'],
-  days: Span,
-): Share[] {
-  return [...added].flatMap(([store, stretches]) => {
-    const places = [{ ...of, store }];
-    const { parts } = planRow(stretches, days, { isOfStore: true, whole: untagged });
-    return parts.map((part) => ({ places, ...part }));
+function runsWithin(
+  { first, last }: { first: string; last: string },
+  { from, until }: Span,
+  isOfStore: boolean,
+) {
+  if (from > last || until <= first) return [];
+  return spansOf(isOfStore, {
+    from: from > first ? from : firstOfMonth(first),
+    until: until <= last ? until : firstOfNextMonth(last),
   });
 }
 

@@ -71,7 +71,7 @@ async function coverDays(
     if (own !== undefined) addCoverage(own, sum, times);
   };
   const page = { from: first, until: dayAfter(last) };
-  const whole = clipStretches(store === null ? tags.ofAll : tags.ofStore(store), page);
+  const whole = clipStretches(tags.of(store), page);
   let at = 0;
   for (const { day, count } of rows) {
     while (at < whole.length && (whole[at]?.until ?? '') <= day) at += 1;
@@ -82,10 +82,7 @@ async function coverDays(
   // must be read from the counters of these stores.
   if (store !== null) return coverage;
   const runs = [...tags.added].flatMap(([name, stretches]) =>
-    clipStretches(stretches, page).map((stretch) => ({
-      ...stretch,
-      ...{ tenant, store: name, table: 'leaf_days' as const },
-    })),
+    clipStretches(stretches, page).map((stretch) => ({ ...stretch, store: name })),
   );
   if (runs.length === 0) return coverage;
   for (const row of await sumRunsByDay(snapshot, tenant, runs)) add(row.day, row, 1);

@@ -1,20 +1,12 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import { beyondLastDay, type DayWindow, firstDay, type Slice, type Span } from '../slice/slice.ts';
 import type { DayRow, Tag } from '../tags.contract.ts';
 import type { DatasetName } from '../values.ts';
-import {
-  type CounterRun,
-  daysOf,
-  monthsOf,
-  type SignedSpan,
-  type SpanTable,
-  spanTables,
-  type Weight,
-} from './counters.ts';
+import type { CounterRun, CounterScope, CounterSpan, SpanTable, Weight } from './counters.ts';
 
 /** Returns the windows of these tenants' tags, the oldest tags first: at most a thousand for each tenant. */
 export async function listTaggedDays(
@@ -129,7 +121,7 @@ export async function listTags(
 export type CounterSum = { count: number; bytes: number };
 
 /**
- * Returns the sums of the runs that have any counters. The runs are numbered from 1 in their order. It groups by tenant,
+ * Returns the sums of the runs that have any counters. The runs are numbered from 0 in their order. It groups by tenant,
  * because a cluster hands on a lateral join only if a worker can answer it alone.
  */
 export async function sumCounters(
@@ -137,109 +129,53 @@ export async function sumCounters(
   table: SpanTable,
   runs: readonly CounterRun[],
 ): Promise<(CounterSum & { number: number })[]> {
+  const { column, type } = timeOf(table);
+  const given = runs.map((run, number) => ({ number, ...run, ...boundsOf(table, run) }));
+  const types = { number: 'int', tenant: 'text', store: 'text', first: type, until: type };
+  const ofStore = raw(table.startsWith('leaf') ? 'and c.store = run.store' : '');
   return db.query(sql`
-    select run.number, counted.count, counted.bytes
-    from unnest(${join(columnsOf(runs, table))}) with ordinality as run(tenant, store, first, until, number)
+    select run.number, counted.count, counted.bytes from ${givenRows('run', given, types)}
     cross join lateral (
-      select sum(c.count)::bigint as count, sum(c.bytes)::bigint as bytes
-      from ${raw(table)} c where ${raw(inRun[table])} group by c.tenant
+      select sum(c.count)::bigint as count, sum(c.bytes)::bigint as bytes from ${raw(table)} c
+      where c.tenant = run.tenant ${ofStore} and c.${column} >= run.first and c.${column} < run.until
+      group by c.tenant
     ) counted`);
 }
 
-/** The condition by which a counter belongs to a run. */
-const inRun = {
-  tenant_days: 'c.tenant = run.tenant and c.day >= run.first and c.day < run.until',
-  tenant_months: 'c.tenant = run.tenant and c.month >= run.first and c.month < run.until',
-  leaf_months:
-    'c.tenant = run.tenant and c.store = run.store and c.month >= run.first and c.month < run.until',
-  leaf_days:
-    'c.tenant = run.tenant and c.store = run.store and c.day >= run.first and c.day < run.until',
-} as const satisfies Record<SpanTable, string>;
-
-function columnsOf(runs: readonly CounterRun[], table: SpanTable): Sql[] {
+/** By what the counters of a table follow one another. */
+function timeOf(table: SpanTable): { column: Sql; type: string } {
   const isByMonth = table === 'leaf_months' || table === 'tenant_months';
-  const length = isByMonth ? 'YYYY-MM'.length : 'YYYY-MM-DD'.length;
-  const type = raw(isByMonth ? 'text[]' : 'date[]');
-  return [
-    sql`${runs.map(({ tenant }) => tenant)}::text[]`,
-    sql`${runs.map(({ store }) => store)}::text[]`,
-    sql`${runs.map(({ from }) => from.slice(0, length))}::${type}`,
-    sql`${runs.map(({ until }) => until.slice(0, length))}::${type}`,
+  return isByMonth ? { column: raw('month'), type: 'text' } : { column: raw('day'), type: 'date' };
+}
+
+function boundsOf(table: SpanTable, { from, until }: Span): { first: string; until: string } {
+  const length = timeOf(table).type === 'date' ? 'YYYY-MM-DD'.length : 'YYYY-MM'.length;
+  return { first: from.slice(0, length), until: until.slice(0, length) };
+}
+
+/**
+ * Sums a run of counters in one pass, by the names of these stores of a tenant, or of these tenants. Those of which
+ * nothing is counted are left out.
+ */
+export async function sumByName(
+  db: Queryable,
+  scopes: readonly CounterScope[],
+  { table, ...span }: CounterSpan,
+): Promise<Map<string, number>> {
+  const { column, type } = timeOf(table);
+  const { first, until } = boundsOf(table, span);
+  const stores = [...new Set(scopes.flatMap(({ store }) => store ?? []))];
+  const conditions = [
+    sql`tenant = any(${[...new Set(scopes.map(({ tenant }) => tenant))]}::text[])`,
+    sql`${column} >= ${first}::${raw(type)} and ${column} < ${until}::${raw(type)}`,
   ];
-}
-
-/**
- * Returns the sum of the counters of these spans, which must not overlap, for each of a tenant's stores. All stores and
- * spans are read in one pass: probing the primary key for each of them took two to four times as long.
- */
-export async function sumStores(
-  db: Queryable,
-  of: { tenant: string; stores: readonly string[] },
-  spans: readonly SignedSpan[],
-): Promise<{ name: string; count: number }[]> {
-  const { tenant, stores } = of;
-  // The last condition is true for every day. It is there so that PostgreSQL can use the two partial indexes by
-  // (tenant, day).
-  return db.query(
-    sumByName(sql`store`, spans, spanTables.stores, {
-      months: sql`tenant = ${tenant} and store = any(${[...stores]}::text[])`,
-      days: sql`tenant = ${tenant} and store = any(${[...stores]}::text[]) and (has_hot or not has_hot)`,
-    }),
-  );
-}
-
-/** Returns the same sum for each tenant. Those of which nothing is counted are left out. */
-export async function sumTenants(
-  db: Queryable,
-  tenants: readonly string[],
-  spans: readonly SignedSpan[],
-): Promise<{ name: string; count: number }[]> {
-  const own = sql`tenant = any(${[...tenants]}::text[])`;
-  return db.query(sumByName(sql`tenant`, spans, spanTables.tenants, { months: own, days: own }));
-}
-
-function sumByName(
-  name: Sql,
-  spans: readonly SignedSpan[],
-  tables: (typeof spanTables)['tenants' | 'stores'],
-  conditions: { months: Sql; days: Sql },
-): Sql {
-  const counters = signs.flatMap((sign) => {
-    const own = spans.filter((span) => span.sign === sign);
-    const months = own.filter(({ table }) => table === tables.months);
-    const days = own.filter(({ table }) => table === tables.days);
-    const from = (table: SpanTable, condition: Sql) => sql`
-      select ${name} as name, ${signed[sign]} as count from ${raw(table)} where ${condition}`;
-    return [
-      ...(months.length === 0
-        ? []
-        : [
-            from(
-              tables.months,
-              sql`${conditions.months} and month = any(${monthsOf(months)}::text[])`,
-            ),
-          ]),
-      ...(days.length === 0
-        ? []
-        : [from(tables.days, sql`${conditions.days} and ${inDays(days)}`)]),
-    ];
-  });
-  return sql`
-    select name, sum(count)::bigint as count
-    from (${join(counters, ' union all ')}) counter group by name`;
-}
-
-const signs = [1, -1] as const;
-const signed = { 1: raw('count'), [-1]: raw('-count') } as const;
-
-/**
- * One span becomes a range, which every release of PostgreSQL reads in one go. Several spans become a list of days,
- * which is better than many ranges.
- */
-function inDays(spans: readonly Span[]): Sql {
-  const [first, second] = spans;
-  if (first === undefined || second !== undefined) return sql`day = any(${daysOf(spans)}::date[])`;
-  return sql`day >= ${first.from}::date and day < ${first.until}::date`;
+  if (stores.length > 0) conditions.push(sql`store = any(${stores}::text[])`);
+  // This is true for every day. With it PostgreSQL can use the two partial indexes by tenant and day.
+  if (table === 'leaf_days') conditions.push(raw('(has_hot or not has_hot)'));
+  const rows = await db.query<{ name: string; count: number }>(sql`
+    select ${raw(stores.length > 0 ? 'store' : 'tenant')} as name, sum(count)::bigint as count
+    from ${raw(table)} ${where(conditions)} group by 1`);
+  return new Map(rows.map(({ name, count }) => [name, count]));
 }
 
 /** The counters of one day. */
@@ -267,23 +203,24 @@ export async function listCountedDays(
 export async function sumRunsByDay(
   db: Queryable,
   tenant: string,
-  runs: readonly (CounterRun & { weight: Weight })[],
+  runs: readonly (Span & { store: string; weight: Weight })[],
 ): Promise<(Weight & { day: string })[]> {
-  const of = (kind: keyof Weight) => sql`${runs.map(({ weight }) => weight[kind])}::int[]`;
-  const columns = [
-    ...columnsOf(runs, 'leaf_days'),
-    of('covered'),
-    of('training'),
-    of('fine_tuning'),
-  ];
+  const given = runs.map(({ store, from, until, weight }) => ({
+    store,
+    first: from,
+    until,
+    ...weight,
+  }));
+  const types = { store: 'text', first: 'date', until: 'date' };
+  const weights = { covered: 'int', training: 'int', fine_tuning: 'int' };
   return db.query(sql`
     select c.day::text as day, sum(c.count * run.covered)::bigint as covered,
       sum(c.count * run.training)::bigint as training,
       sum(c.count * run.fine_tuning)::bigint as fine_tuning
-    from unnest(${join(columns)})
-      as run(tenant, store, first, until, covered, training, fine_tuning)
+    from ${givenRows('run', given, { ...types, ...weights })}
     cross join lateral (
-      select day, count from leaf_days c where c.tenant = ${tenant} and ${raw(inRun.leaf_days)} offset 0
+      select day, count from leaf_days c where c.tenant = ${tenant} and c.store = run.store
+        and c.day >= run.first and c.day < run.until offset 0
     ) c
     group by c.day`);
 }

@@ -8,17 +8,15 @@ export type WeightedSpan = Span & { readonly weight: Weight };
 
 /** What the tags of a tenant say about its days, as stretches in order that do not overlap. */
 export type TenantStretches = {
-  /** For the days of all stores. */
-  readonly ofAll: readonly WeightedSpan[];
-  /** What the tags of single stores add to `ofAll`, by store. */
+  /** For the days of one store, from all tags together; null: what tags of all stores say of all. */
+  of(store: string | null): readonly WeightedSpan[];
+  /** What the tags of single stores add to those of all, by store. */
   readonly added: ReadonlyMap<string, readonly WeightedSpan[]>;
-  /** For the days of one store, from all tags together. */
-  ofStore(store: string): readonly WeightedSpan[];
 };
 
 /**
  * Turns the tags of a tenant into stretches. A record that tags of its store and of all stores cover is covered once,
- * so `added` holds only the days that `ofAll` does not cover.
+ * so `added` holds only the days that those of all do not cover.
  */
 export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
   const trained = spansByStore(training);
@@ -40,7 +38,7 @@ export function toStretches({ training, fine_tuning }: TagWindows): TenantStretc
       }),
     );
   }
-  return { ofAll, added, ofStore: (store) => ofStore.get(store) ?? ofAll };
+  return { added, of: (store) => (store === null ? ofAll : (ofStore.get(store) ?? ofAll)) };
 }
 
 /** Returns the parts of stretches that lie in a span. */

@@ -6,89 +6,45 @@ import {
   type CounterScope,
   type CounterSpan,
   runsOf,
-  type SignedSpan,
   type Weight,
 } from './counters.ts';
-import { isSameWeight } from './plan-row.ts';
-import { type CounterSum, sumCounters, sumStores, sumTenants, type TagWindow } from './queries.ts';
+import { type CounterSum, sumByName, sumCounters, type TagWindow } from './queries.ts';
 import { readTagWindows } from './windows.ts';
 
 /** A tenant or a store whose counters are to be added, and the row they are added to. */
 export type Place = CounterScope & { readonly row: number };
 
-/**
- * Counters whose sums are to be added to rows, multiplied by the weight. Shares of the same rows have the identical
- * `places` array; its places are all stores of one tenant, or all tenants.
- */
+/** A run of counters whose sums are to be added to rows, with this weight: of stores of one tenant, or of tenants. */
 export type Share = {
   readonly places: readonly Place[];
   readonly run: CounterSpan;
   readonly weight: Weight;
 };
 
-/**
- * From this many rows on, one pass over all of them takes less time than a probe for each row and span. A page has 500
- * rows, so at most ten groups of this size share their days.
- */
+/** From this many rows on, one pass over all of them takes less time than a probe for each. */
 const fewestPlaces = 50;
 
-/** Reports for each share what its counters add up to, perhaps in several pieces: row, weight and count. */
+/** Reports for each share what its counters add up to: row, weight and count. */
 export async function sumShares(
   db: Queryable,
   shares: readonly Share[],
   add: (row: number, weight: Weight, count: number) => void,
 ): Promise<void> {
-  const passes = toPasses(shares.filter(({ places }) => places.length >= fewestPlaces));
-  for (const pass of passes) {
-    const { places, weight } = pass;
-    const counts = await readPass(db, pass);
+  const singles: { row: number; weight: Weight; run: CounterRun }[] = [];
+  for (const { places, run, weight } of shares) {
+    if (places.length < fewestPlaces) {
+      for (const { row, ...scope } of places)
+        singles.push({ row, weight, run: { ...run, ...scope } });
+      continue;
+    }
+    const counts = await sumByName(db, places, run);
     for (const { row, tenant, store } of places) add(row, weight, counts.get(store ?? tenant) ?? 0);
   }
-  const singles = shares.flatMap(({ places, run, weight }) =>
-    places.length >= fewestPlaces
-      ? []
-      : places.map(({ row, tenant, store }) => ({ row, weight, run: { ...run, tenant, store } })),
-  );
   const sums = await sumRuns(
     db,
     singles.map(({ run }) => run),
   );
   for (const [i, { row, weight }] of singles.entries()) add(row, weight, sums[i]?.count ?? 0);
-}
-
-/** Spans of the same places that have the same weight, apart from the sign. */
-type Pass = Pick<Share, 'places' | 'weight'> & { readonly runs: SignedSpan[] };
-
-function toPasses(shares: readonly Share[]): Pass[] {
-  const passes: Pass[] = [];
-  const byPlaces = new Map<readonly Place[], Pass[]>();
-  for (const { places, run, weight } of shares) {
-    const own = byPlaces.get(places) ?? [];
-    byPlaces.set(places, own);
-    const plus = own.find((pass) => isSameWeight(pass.weight, weight));
-    const minus = own.find((pass) => isSameWeight(pass.weight, negative(weight)));
-    const pass = plus ?? minus ?? { places, weight, runs: [] };
-    pass.runs.push({ ...run, sign: pass === minus ? -1 : 1 });
-    if (pass === plus || pass === minus) continue;
-    own.push(pass);
-    passes.push(pass);
-  }
-  return passes;
-}
-
-function negative({ covered, training, fine_tuning }: Weight): Weight {
-  return { covered: 0 - covered, training: 0 - training, fine_tuning: 0 - fine_tuning };
-}
-
-/** Returns the number of records of each store or tenant of a pass, by name. */
-async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<string, number>> {
-  const [first] = places;
-  const names = [...new Set(places.map(({ tenant, store }) => store ?? tenant))];
-  const sums =
-    first === undefined || first.store === null
-      ? await sumTenants(db, names, runs)
-      : await sumStores(db, { tenant: first.tenant, stores: names }, runs);
-  return new Map(sums.map(({ name, count }) => [name, count]));
 }
 
 /** Returns the records and the bytes that are in each window now, from counters. */
@@ -145,7 +101,7 @@ async function sumRuns(db: Queryable, runs: readonly CounterRun[]): Promise<Coun
     if (places.length === 0) continue;
     const own = runs.filter((run) => run.table === table);
     for (const { number, count, bytes } of await sumCounters(db, table, own)) {
-      const place = places[number - 1];
+      const place = places[number];
       if (place !== undefined) sums[place] = { count, bytes };
     }
   }
