@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 import type { ListedManifest } from './manifest.ts';
 import type { SnapshotRow } from './metadata.ts';
 
@@ -203,8 +203,7 @@ export async function listUnneeded(
   objects: readonly { key: string; scope: string; id: number }[],
 ): Promise<string[]> {
   const rows = await db.query<{ key: string }>(sql`
-    select key from unnest(${objects.map(({ key }) => key)}::text[], ${objects.map(({ scope }) => scope)}::text[],
-      ${objects.map(({ id }) => id)}::bigint[]) as given(key, scope, id)
+    select key from ${givenRows('given', objects, { key: 'text', scope: 'text', id: 'bigint' })}
     where not exists (select from iceberg_manifests where object_key = given.key)
       and not exists (select from iceberg_snapshots snapshot where snapshot.scope = given.scope
         and snapshot.id = given.id)`);

@@ -17,6 +17,7 @@ export { tenantFolder } from './segments/segment-key.ts';
 export {
   type DayWindow,
   isCounted,
+  joinKeyRanges,
   type KeyRange,
   type Slice,
   type TagWindows,

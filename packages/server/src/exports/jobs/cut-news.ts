@@ -1,5 +1,6 @@
 import {
   cutParts,
+  joinKeyRanges,
   type KeyRange,
   measureSlice,
   type Slice,
@@ -26,7 +27,7 @@ export async function cutNews(
     const before = parts.at(-1);
     const both = before && sumTriples([before.triple, triple]);
     if (before !== undefined && both !== undefined && mayJoin(before.range, range, both)) {
-      parts.splice(-1, 1, { range: join(before.range, range), triple: both });
+      parts.splice(-1, 1, { range: joinKeyRanges(before.range, range), triple: both });
     } else parts.push({ range, triple });
   }
   return {
@@ -39,13 +40,4 @@ export async function cutNews(
 function mayJoin(one: KeyRange, next: KeyRange, { count, bytes }: Triple): boolean {
   const isOfMonth = one.minDay.slice(0, 7) === next.maxDay.slice(0, 7);
   return isOfMonth && count <= usualPart.rows && bytes <= usualPart.bytes;
-}
-
-function join(one: KeyRange, next: KeyRange): KeyRange {
-  return {
-    first: one.first,
-    last: next.last,
-    minDay: one.minDay < next.minDay ? one.minDay : next.minDay,
-    maxDay: one.maxDay > next.maxDay ? one.maxDay : next.maxDay,
-  };
 }

@@ -21,7 +21,7 @@ import { addFile, makeParts } from './make-parts.ts';
 import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
 import { findSplits } from './version-queries.ts';
-import { isReadBack, partSlice } from './write-part.ts';
+import { isReadBack } from './write-part.ts';
 
 type JobCall = Hold & { readonly job: StoredJob & Held };
 
@@ -111,7 +111,7 @@ async function findTotals(
   const triples: Triple[] = [];
   for (const part of parts) {
     signal.throwIfAborted();
-    triples.push(await measureSlice(db, partSlice(job.slice, part), source.cold));
+    triples.push(await measureSlice(db, { ...job.slice, range: part.range }, source.cold));
   }
   const sum = sumTriples(triples);
   await write((connection) => queries.updateTotals(connection, job, sum));

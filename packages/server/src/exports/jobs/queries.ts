@@ -265,24 +265,17 @@ export type DonePart = {
   readonly layout: unknown;
 };
 
-/** The records of a part: those from one day of a store to another day of another store. */
-type PartRange = {
-  readonly first_store: string;
-  readonly first_day: string;
-  readonly last_store: string;
-  readonly last_day: string;
-  readonly min_day: string;
-  readonly max_day: string;
-};
-
-/** A part, of which no rows are known until it is done. */
-export type PartRow = PartRange & (DonePart | { readonly number: number; readonly rows: null });
+/** A part with its records, of which no number is known until it is done. */
+export type PartRow = { readonly range: KeyRange } & (
+  | DonePart
+  | { readonly number: number; readonly rows: null }
+);
 
 export async function listParts(db: Queryable, { tenant, id }: JobId): Promise<PartRow[]> {
   return db.query<PartRow>(sql`
-    select number, first_store, first_day::text as first_day, last_store, last_day::text as last_day,
-      min_day::text as min_day, max_day::text as max_day, object_key, rows, digest::text as digest,
-      size_bytes, sha256, body_bytes, layout
+    select number, json_build_object('first', json_build_object('store', first_store, 'day', first_day),
+        'last', json_build_object('store', last_store, 'day', last_day), 'minDay', min_day, 'maxDay', max_day) as range,
+      object_key, rows, digest::text as digest, size_bytes, sha256, body_bytes, layout
     from export_parts where tenant = ${tenant} and export_id = ${id} order by number`);
 }
 

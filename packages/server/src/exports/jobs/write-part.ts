@@ -71,7 +71,7 @@ async function storePart(
   const onBytes = (bytes: number) => begun?.grown(bytes);
   let mayCount = false;
   try {
-    const slice = partSlice(job.slice, part);
+    const slice = { ...job.slice, range: part.range };
     const written = await writeRows(context, slice, { ...call, path, onBytes });
     const { rows, sha256, layout } = written;
     const digest =
@@ -101,17 +101,6 @@ async function storePart(
     if (signal.aborted && !mayCount) await store.remove(objectKey).catch(() => {});
     throw error;
   }
-}
-
-/** The records of a pinned slice that are in a part. */
-export function partSlice(slice: Slice, part: PartRow): Slice {
-  const range = {
-    first: { store: part.first_store, day: part.first_day },
-    last: { store: part.last_store, day: part.last_day },
-    minDay: part.min_day,
-    maxDay: part.max_day,
-  };
-  return { ...slice, range };
 }
 
 type Written = {

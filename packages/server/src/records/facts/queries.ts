@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { DayInSegment } from '../read/queries.ts';
 import { dayConditions, fromDays, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
@@ -107,6 +108,8 @@ const shown = (textBytes: number) =>
   sql`record.store, record.day, record.kind, record.source, record.model, record.confidence, record.fits,
     ${textBytes === 0 ? raw('null') : sql`case when record.fits and sum(case when record.fits then record.bytes else 0 end) over (rows unbounded preceding) <= ${textBytes} then record.enrichment::text end`} as enrichment`;
 
+const stretchTypes = { store: 'text', first_at: 'timestamptz', until_at: 'timestamptz' };
+
 /** Returns the hot records of some stretches. `offset 0` makes it look up stretch by stretch. */
 export async function listHotRecords(
   db: Queryable,
@@ -117,9 +120,7 @@ export async function listHotRecords(
   return db.query<SampledRecord>(
     sql`
     select ${shown(textBytes)}
-    from unnest(${stretches.map(({ store }) => store)}::text[],
-      ${stretches.map(({ first_at }) => first_at)}::timestamptz[],
-      ${stretches.map(({ until_at }) => until_at)}::timestamptz[]) as stretch(store, first_at, until_at)
+    from ${givenRows('stretch', stretches, stretchTypes)}
     cross join lateral (
       select ${found(own)} from enrichment_records
       where tenant = ${tenant} and store = stretch.store
@@ -148,10 +149,7 @@ export async function listHotSample(
     with found as (
       select stretch.store, stretch.share, key.occurred_at, key.event_id,
         row_number() over () * ${goldenRatio}::float8 as turns
-      from unnest(${stretches.map(({ store }) => store)}::text[],
-        ${stretches.map(({ first_at }) => first_at)}::timestamptz[],
-        ${stretches.map(({ until_at }) => until_at)}::timestamptz[],
-        ${stretches.map(({ share }) => share)}::float8[]) as stretch(store, first_at, until_at, share)
+      from ${givenRows('stretch', stretches, { ...stretchTypes, share: 'float8' })}
       cross join lateral (
         select occurred_at, event_id from enrichment_records
         where tenant = ${tenant} and store = stretch.store
@@ -181,8 +179,7 @@ export async function listPlaces(
   return db.query<DayInSegment>(sql`
     select part.tenant, part.store, part.day, part.segment_id, part.first_row, part.count, part.bytes,
       segment.object_key, segment.size_bytes, segment.sha256, segment.first_day, segment.last_day
-    from unnest(${takes.map(({ store }) => store)}::text[], ${takes.map(({ day }) => day)}::date[])
-      as take(store, day)
+    from ${givenRows('take', takes, { store: 'text', day: 'date' })}
     join segment_days part on part.tenant = ${tenant} and part.store = take.store and part.day = take.day
     join segments segment on segment.tenant = part.tenant and segment.id = part.segment_id
     order by part.store, part.day, part.segment_id`);

@@ -1,5 +1,6 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { mayHoldEach } from '../segments/event-filter.ts';
 import type { ColdDay } from './queries.ts';
 
@@ -22,7 +23,7 @@ export async function listColdPlaces(
     select kept.tenant, kept.store, kept.day::text as day, kept.cold_count,
       kept.cold_digest::text as cold_digest, place.segment_id, segment.object_key, segment.size_bytes,
       segment.sha256, place.first_row, place.count
-    from ${touchedDays(days)}
+    from ${givenRows('touched', days, { tenant: 'text', store: 'text', day: 'date' })}
     join leaf_days kept
       on kept.tenant = touched.tenant and kept.store = touched.store and kept.day = touched.day
     join segment_days place
@@ -45,9 +46,4 @@ export async function listMayHold(
     from ${asked} left join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
     where segment.id is null or ${mayHold}`);
   return new Set(rows.map(({ place }) => place));
-}
-
-function touchedDays(days: readonly ColdDay[]): Sql {
-  return sql`unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
-    ${days.map((day) => day.day)}::date[]) as touched(tenant, store, day)`;
 }

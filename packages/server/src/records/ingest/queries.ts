@@ -4,6 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { type CounterTable, counterKeys, digestSum } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
@@ -32,11 +33,10 @@ export async function copyNew(
   const days = sumDays(part, ordinals);
   const touched = sql`
     select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
-    from unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
-      ${days.map((day) => day.day)}::date[], ${days.map((day) => day.count)}::bigint[],
-      ${days.map((day) => day.bytes)}::bigint[], ${days.map((day) => day.digest)}::numeric[],
-      ${days.map((day) => day.firstAt)}::timestamptz[], ${days.map((day) => day.lastAt)}::timestamptz[]
-    ) as sums(tenant, store, day, count, bytes, digest, first_at, last_at)`;
+    from ${givenRows('sums', days, {
+      ...{ tenant: 'text', store: 'text', day: 'date', count: 'bigint', bytes: 'bigint' },
+      ...{ digest: 'numeric', firstAt: 'timestamptz', lastAt: 'timestamptz' },
+    })}`;
   const [seen] = await connection.query<{ days: ColdDay[] | null }>(sql`
     select ${daysAsJson} as days from (${touched}) touched join leaf_days kept using (tenant, store, day)
     where ${isUnchecked(checked)}`);
@@ -333,9 +333,15 @@ const daysAsJson = sql`json_agg(json_build_object('tenant', tenant, 'store', sto
  */
 function isUnchecked(checked: readonly ColdDay[]): Sql {
   return sql`kept.cold_count > 0 and (kept.tenant, kept.store, kept.day, kept.cold_count, kept.cold_digest) not in (
-    select * from unnest(${checked.map((day) => day.tenant)}::text[],
-      ${checked.map((day) => day.store)}::text[], ${checked.map((day) => day.day)}::date[],
-      ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[]))`;
+    select * from ${givenRows('checked', checked, {
+      ...{
+        tenant: 'text',
+        store: 'text',
+        day: 'date',
+        cold_count: 'bigint',
+        cold_digest: 'numeric',
+      },
+    })})`;
 }
 
 /**

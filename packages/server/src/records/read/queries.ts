@@ -1,7 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { compareText } from '../../kernel/names.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { mayHold } from '../segments/event-filter.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
 import type { LiveSegment } from '../segments/segment.ts';
@@ -79,9 +79,8 @@ export async function listPieces(
 ): Promise<{ tenant: string; segment_id: string; pieces: SegmentPiece[] }[]> {
   return db.query(sql`
     select segment.tenant, segment.id as segment_id, segment.pieces
-    from unnest(${segments.map(({ tenant }) => tenant)}::text[],
-      ${segments.map(({ segment_id }) => segment_id)}::text[]) as asked(tenant, id)
-    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
+    from ${givenRows('asked', segments, { tenant: 'text', segment_id: 'text' })}
+    join segments segment on segment.tenant = asked.tenant and segment.id = asked.segment_id
     where segment.pieces is not null`);
 }
 

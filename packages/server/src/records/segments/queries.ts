@@ -1,6 +1,7 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 
 /** The days from the first to the last, both inclusive, as `YYYY-MM-DD`. */
@@ -91,8 +92,7 @@ export async function lockDays(
   return connection.query<LockedDay>(sql`
     select counter.store, counter.day::text as day, counter.count, counter.bytes, counter.digest,
       counter.cold_count, counter.cold_bytes, counter.cold_digest
-    from unnest(${days.map(({ store }) => store)}::text[], ${days.map(({ day }) => day)}::date[])
-      as touched(store, day)
+    from ${givenRows('touched', days, { store: 'text', day: 'date' })}
     join leaf_days counter on counter.tenant = ${tenant} and counter.store = touched.store
       and counter.day = touched.day
     order by counter.store, counter.day for update of counter`);
@@ -152,16 +152,21 @@ export async function insertSegmentDays(
   segment: { tenant: string; id: string },
   days: readonly (NewSegment['days'][number] & { stored_bytes: number })[],
 ): Promise<void> {
-  const of = (column: keyof (typeof days)[number]) => days.map((day) => day[column]);
+  const types = {
+    ...{ store: 'text', day: 'date', first_row: 'bigint', count: 'bigint', bytes: 'bigint' },
+    ...{
+      digest: 'numeric',
+      stored_bytes: 'bigint',
+      first_at: 'timestamptz',
+      last_at: 'timestamptz',
+    },
+  };
   await db.query(sql`
     insert into segment_days (tenant, segment_id, store, day, first_row, count, bytes, digest, stored_bytes,
       first_at, last_at)
     select ${segment.tenant}, ${segment.id}, store, day, first_row, count, bytes, digest, stored_bytes,
       first_at, last_at
-    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('first_row')}::bigint[],
-      ${of('count')}::bigint[], ${of('bytes')}::bigint[], ${of('digest')}::numeric[],
-      ${of('stored_bytes')}::bigint[], ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[])
-      as given(store, day, first_row, count, bytes, digest, stored_bytes, first_at, last_at)`);
+    from ${givenRows('given', days, types)}`);
 }
 
 type CounterKey = { readonly store?: string; readonly day?: string; readonly month?: string };
@@ -192,29 +197,27 @@ export const counterKeys = {
 } as const;
 export type CounterTable = keyof typeof counterKeys;
 
-export type CounterChanges = {
+export type CounterChanges<Change = CounterChange> = {
   readonly tenant: string;
   /** One change for each counter, in any order. */
-  readonly changes: readonly CounterChange[];
+  readonly changes: readonly Change[];
 };
 
 /**
- * Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. The
- * tenant stands in it as a value, too: only so does Citus see that one worker has all that is locked or changed.
+ * Returns the changes as a table `change` with the key and these columns, and the condition that joins it with `counter`.
+ * The tenant stands in it as a value, too: only so does Citus see that one worker has all that is locked or changed.
  */
-function keysOf(
+function givenChanges(
   table: CounterTable,
-  { tenant, changes }: { tenant: string; changes: readonly CounterKey[] },
+  { tenant, changes }: CounterChanges,
+  columns: { readonly [column in keyof CounterAddition]?: string } = {},
 ) {
   const key = counterKeys[table];
-  const arrays = key.map((column) => {
-    const values = changes.map((change) => (column === 'tenant' ? tenant : change[column]));
-    return sql`${values}::${raw(column === 'day' ? 'date[]' : 'text[]')}`;
-  });
+  const keyTypes = key.map((column) => [column, column === 'day' ? 'date' : 'text'] as const);
+  const rows = changes.map((change) => ({ ...change, tenant }));
+  const change = givenRows('change', rows, { ...Object.fromEntries(keyTypes), ...columns });
   const isSame = key.map((column) => `counter.${column} = change.${column}`).join(' and ');
-  const condition = sql`counter.tenant = ${tenant} and ${raw(isSame)}`;
-  const keys = sql`unnest(${join(arrays)}) as change(${raw(key.join(', '))})`;
-  return { key, arrays, condition, keys };
+  return { key, change, condition: sql`counter.tenant = ${tenant} and ${raw(isSame)}` };
 }
 
 /**
@@ -226,9 +229,9 @@ export async function lockCounters(
   table: CounterTable,
   counters: CounterChanges,
 ): Promise<void> {
-  const { key, keys, condition } = keysOf(table, counters);
+  const { key, change, condition } = givenChanges(table, counters);
   await connection.query(sql`
-    select counter.tenant from ${keys} join ${raw(table)} counter on ${condition}
+    select counter.tenant from ${change} join ${raw(table)} counter on ${condition}
     order by ${raw(key.map((column) => `counter.${column}`).join(', '))} for update of counter`);
 }
 
@@ -241,12 +244,11 @@ export async function openDays(
   tenant: string,
   days: readonly TimedDay[],
 ): Promise<LockedDay[]> {
-  const of = (column: 'store' | 'day' | 'first_at' | 'last_at') => days.map((day) => day[column]);
+  const types = { store: 'text', day: 'date', first_at: 'timestamptz', last_at: 'timestamptz' };
   return connection.query<LockedDay>(sql`
     insert into leaf_days as counter (tenant, store, day, count, bytes, digest, first_at, last_at)
     select ${tenant}, store, day, 0, 0, 0, first_at, last_at
-    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('first_at')}::timestamptz[],
-      ${of('last_at')}::timestamptz[]) as opened(store, day, first_at, last_at) order by store, day
+    from ${givenRows('opened', days, types)} order by store, day
     on conflict (tenant, store, day) do update set count = counter.count
     returning store, day::text as day, count, bytes, digest, cold_count, cold_bytes, cold_digest`);
 }
@@ -260,29 +262,27 @@ export type CounterAddition = CounterChange & Omit<TimedDay, keyof StoreDay>;
 export async function addToCounters(
   connection: Connection,
   table: Exclude<CounterTable, 'leaf_days'>,
-  counters: { readonly tenant: string; readonly changes: readonly CounterAddition[] },
+  counters: CounterChanges<CounterAddition>,
 ): Promise<void> {
-  const { key, arrays } = keysOf(table, counters);
-  const of = (column: keyof CounterAddition) => counters.changes.map((change) => change[column]);
-  const values = [
-    ...arrays,
-    ...sums.map((column) => sql`${of(column)}::bigint[]`),
-    sql`${of('digest')}::numeric[]`,
-    ...(['first_at', 'last_at'] as const).map((column) => sql`${of(column)}::timestamptz[]`),
-  ];
-  const columns = raw([...key, ...sums, 'digest', 'first_at', 'last_at'].join(', '));
+  const types = { ...sumTypes, digest: 'numeric', first_at: 'timestamptz', last_at: 'timestamptz' };
+  const { key, change } = givenChanges(table, counters, types);
+  const columns = raw([...key, ...Object.keys(types)].join(', '));
   const added = sums.map((column) => `${column} = counter.${column} + excluded.${column}`);
   const keys = raw(key.join(', '));
   await connection.query(sql`
     insert into ${raw(table)} as counter (${columns})
-    select ${columns} from unnest(${join(values)}) as change(${columns}) order by ${keys}
+    select ${columns} from ${change} order by ${keys}
     on conflict (${keys}) do update set ${raw(added.join(', '))},
       digest = mod(counter.digest + excluded.digest, 18446744073709551616),
       first_at = least(counter.first_at, excluded.first_at),
       last_at = greatest(counter.last_at, excluded.last_at)`);
 }
 
-const sums = ['count', 'bytes', 'cold_count', 'cold_bytes', 'cold_stored_bytes'] as const;
+const sumTypes = {
+  ...{ count: 'bigint', bytes: 'bigint', cold_count: 'bigint', cold_bytes: 'bigint' },
+  cold_stored_bytes: 'bigint',
+};
+const sums = Object.keys(sumTypes);
 
 /**
  * Adds to counters that are locked. Returns how many of them exist, and how many now make no sense, such as a cold
@@ -293,26 +293,18 @@ export async function changeCounters(
   table: CounterTable,
   counters: CounterChanges,
 ): Promise<{ found: number; wrong: number }> {
-  const { key, arrays, condition } = keysOf(table, counters);
-  const digests =
-    table === 'leaf_days' ? (['digest', 'cold_digest'] as const) : (['digest'] as const);
-  const of = (column: (typeof sums)[number] | (typeof digests)[number]) =>
-    counters.changes.map((change) => change[column]);
-  const values = [
-    ...arrays,
-    ...sums.map((column) => sql`${of(column)}::bigint[]`),
-    ...digests.map((column) => sql`${of(column)}::numeric[]`),
-  ];
+  const digests = { digest: 'numeric', ...(table === 'leaf_days' && { cold_digest: 'numeric' }) };
+  const { change, condition } = givenChanges(table, counters, { ...sumTypes, ...digests });
   const assignments = [
     ...sums.map((column) => `${column} = counter.${column} + change.${column}`),
-    ...digests.map(
+    ...Object.keys(digests).map(
       (column) => `${column} = mod(counter.${column} + change.${column}, 18446744073709551616)`,
     ),
   ];
   const rows = await connection.query<{ found: number; wrong: number }>(sql`
     with changed as (
       update ${raw(table)} counter set ${raw(assignments.join(', '))}
-      from unnest(${join(values)}) as change(${raw([...key, ...sums, ...digests].join(', '))})
+      from ${change}
       where ${condition}
       returning counter.count, counter.bytes, counter.cold_count, counter.cold_bytes,
         counter.cold_stored_bytes
@@ -328,9 +320,9 @@ export async function deleteEmptyCounters(
   table: CounterTable,
   counters: CounterChanges,
 ): Promise<void> {
-  const { keys, condition } = keysOf(table, counters);
+  const { change, condition } = givenChanges(table, counters);
   await connection.query(sql`
-    delete from ${raw(table)} counter using ${keys} where ${condition} and counter.count = 0`);
+    delete from ${raw(table)} counter using ${change} where ${condition} and counter.count = 0`);
 }
 
 /**
@@ -343,12 +335,12 @@ export async function renewTimes(
   counters: CounterChanges,
 ): Promise<void> {
   if (table === 'tenant_days') return renewTenantDays(connection, counters);
-  const { key, keys, condition } = keysOf(table, counters);
+  const { key, change, condition } = givenChanges(table, counters);
   await connection.query(sql`
     update ${raw(table)} counter set first_at = change.first_at, last_at = change.last_at
     from (
       select ${raw(key.join(', '))}, min(times.first_at) as first_at, max(times.last_at) as last_at
-      from ${keys} cross join lateral (${timesBelow[table](counters.tenant)}) times
+      from ${change} cross join lateral (${timesBelow[table](counters.tenant)}) times
       group by ${raw(key.join(', '))}
     ) change
     where ${condition} and change.first_at is not null`);

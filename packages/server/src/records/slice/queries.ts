@@ -42,6 +42,12 @@ export function dayTable({ store, range, dataset, tags }: Slice): DayTable {
   return isOfStores ? 'leaf_days' : 'tenant_days';
 }
 
+/** Makes the `KeyRange` of store-days that are grouped, out of their columns store and day. */
+export const rangeOfDays = sql`json_build_object(
+  'first', (array_agg(json_build_object('store', store, 'day', day) order by store, day))[1],
+  'last', (array_agg(json_build_object('store', store, 'day', day) order by store desc, day desc))[1],
+  'minDay', min(day), 'maxDay', max(day))`;
+
 /** Returns `from … where …` for the days of a slice in a table of counters, and conditions of the caller's own. */
 export function fromDays(table: DayTable, slice: Slice, more: readonly Sql[] = []): Sql {
   return findRows(table, dayColumn, slice, more).rows;

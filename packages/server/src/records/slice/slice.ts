@@ -115,6 +115,16 @@ export type KeyRange = {
   readonly maxDay: string;
 };
 
+/** Joins two ranges of which the second follows the first. */
+export function joinKeyRanges(one: KeyRange, next: KeyRange): KeyRange {
+  return {
+    first: one.first,
+    last: next.last,
+    minDay: one.minDay < next.minDay ? one.minDay : next.minDay,
+    maxDay: one.maxDay > next.maxDay ? one.maxDay : next.maxDay,
+  };
+}
+
 /**
  * Checks a request for a slice. Throws 400 `request_invalid` when its days, its dataset or its `where` make no sense. A slice of a
  * dataset still lacks its tags: call `withTags` before anything is read. `place` is `?` for a query and `/` for a body.

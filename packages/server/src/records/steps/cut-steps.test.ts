@@ -16,8 +16,8 @@ function islandsOf(days: readonly StoreDay[], rowBytes: number): Island[] {
     const store = `s${String(Math.floor(n / 28)).padStart(4, '0')}`;
     const cold = parts.reduce((sum, { count }) => sum + count, 0);
     const base = {
-      ...{ first_store: store, first_day: day, last_store: store, last_day: day },
-      ...{ min_day: day, max_day: day, days: 1, count: hot + cold },
+      range: { first: { store, day }, last: { store, day }, minDay: day, maxDay: day },
+      ...{ days: 1, count: hot + cold },
     };
     if (parts.length === 0) {
       const none = { segment_id: null, first_row: null, row_count: 0, bytes: 0 };
@@ -130,7 +130,11 @@ test('the first chunk is small', () => {
 /** What the COPY of a range finds. */
 function isWithin({ first, last, minDay, maxDay }: Step['range']) {
   const place = ({ store, day }: { store: string; day: string }) => `${store} ${day}`;
-  return ({ first_store: store, first_day: day }: Island) =>
+  return ({
+    range: {
+      first: { store, day },
+    },
+  }: Island) =>
     place({ store, day }) >= place(first) &&
     place({ store, day }) <= place(last) &&
     day >= minDay &&
@@ -138,7 +142,9 @@ function isWithin({ first, last, minDay, maxDay }: Step['range']) {
 }
 
 function countHot(islands: readonly Island[]): number {
-  const days = new Map(islands.map((own) => [`${own.first_store} ${own.first_day}`, own.count]));
+  const days = new Map(
+    islands.map((own) => [`${own.range.first.store} ${own.range.first.day}`, own.count]),
+  );
   const all = [...days.values()].reduce((sum, count) => sum + count, 0);
   return all - islands.reduce((sum, own) => sum + own.row_count, 0);
 }

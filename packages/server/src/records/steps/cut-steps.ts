@@ -1,5 +1,5 @@
 import { rowGroupRows } from '../segments/segment-sql.ts';
-import type { KeyRange } from '../slice/slice.ts';
+import { joinKeyRanges, type KeyRange } from '../slice/slice.ts';
 import type { Island } from './queries.ts';
 
 /** How large steps and chunks are. Tests use small numbers, so that a few records already make many steps. */
@@ -167,18 +167,13 @@ export class StepCutter {
 }
 
 function toPart(island: Island): Part {
-  const { segment_id, first_row, row_count, count } = island;
+  const { range, segment_id, first_row, row_count, count } = island;
   const runs =
     segment_id === null || first_row === null
       ? []
       : [{ segmentId: segment_id, firstRow: first_row, count: row_count }];
   return {
-    range: {
-      first: { store: island.first_store, day: island.first_day },
-      last: { store: island.last_store, day: island.last_day },
-      minDay: island.min_day,
-      maxDay: island.max_day,
-    },
+    range,
     hotCount: island.tier === 'hot' ? count : 0,
     runs,
     coldCount: row_count,
@@ -191,12 +186,7 @@ function join(left: Part, right: Part): Part {
   // The runs are appended in place, because a part may grow by thousands of them.
   left.runs.push(...right.runs);
   return {
-    range: {
-      first: left.range.first,
-      last: right.range.last,
-      minDay: left.range.minDay < right.range.minDay ? left.range.minDay : right.range.minDay,
-      maxDay: left.range.maxDay > right.range.maxDay ? left.range.maxDay : right.range.maxDay,
-    },
+    range: joinKeyRanges(left.range, right.range),
     hotCount: left.hotCount + right.hotCount,
     runs: left.runs,
     coldCount: left.coldCount + right.coldCount,

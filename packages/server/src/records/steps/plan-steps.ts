@@ -62,7 +62,7 @@ export async function planSteps(
     const islands = await listIslands(db, slice, { after, limit });
     for (const island of islands) keep(cutter.add(island));
     const last = islands.at(-1);
-    if (last !== undefined) after = { store: last.last_store, day: last.last_day };
+    if (last !== undefined) after = last.range.last;
     if (countDays(islands) === limit) return;
     isComplete = true;
     keep(cutter.end());
@@ -93,10 +93,10 @@ export async function planSteps(
 function countDays(islands: Awaited<ReturnType<typeof listIslands>>): number {
   let days = 0;
   let before: StoreDay | null = null;
-  for (const island of islands) {
-    const { first_store: store, first_day: day } = island;
-    if (before === null || before.store !== store || before.day !== day) days += island.days;
-    before = { store, day };
+  for (const { range, days: own } of islands) {
+    const { store, day } = range.first;
+    if (before?.store !== store || before.day !== day) days += own;
+    before = range.first;
   }
   return days;
 }

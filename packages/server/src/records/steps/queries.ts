@@ -1,8 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import { fromDays } from '../slice/queries.ts';
-import type { Slice } from '../slice/slice.ts';
+import { fromDays, rangeOfDays } from '../slice/queries.ts';
+import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
  * Neighbouring store-days that lie in the same way: either all hot, or with their rows one after another in the same
@@ -10,12 +10,7 @@ import type { Slice } from '../slice/slice.ts';
  */
 export type Island = {
   tier: 'hot' | 'cold' | 'both';
-  first_store: string;
-  first_day: string;
-  last_store: string;
-  last_day: string;
-  min_day: string;
-  max_day: string;
+  range: KeyRange;
   days: number;
   /** The number of records in both tiers. */
   count: number;
@@ -62,12 +57,7 @@ export async function listIslands(
       select *, count(*) filter (where not goes_on) over (order by store, day, segment_id) as island
       from compared
     )
-    select min(tier) as tier,
-      (array_agg(store order by store, day))[1] as first_store,
-      (array_agg(day order by store, day))[1] as first_day,
-      (array_agg(store order by store desc, day desc))[1] as last_store,
-      (array_agg(day order by store desc, day desc))[1] as last_day,
-      min(day) as min_day, max(day) as max_day, count(*) as days, sum(count)::bigint as count,
+    select min(tier) as tier, ${rangeOfDays} as range, count(*) as days, sum(count)::bigint as count,
       min(segment_id) as segment_id, min(first_row) as first_row,
       coalesce(sum(row_count), 0)::bigint as row_count, coalesce(sum(bytes), 0)::bigint as bytes
     from numbered group by island order by island`);

@@ -4,7 +4,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import { fromDays } from '../slice/queries.ts';
+import { fromDays, rangeOfDays } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
@@ -114,14 +114,7 @@ export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
  */
 export async function cutParts(db: Queryable, slice: Slice, size = usualPart): Promise<KeyRange[]> {
   const month = raw(slice.recordedFrom === undefined ? 'null::date' : `date_trunc('month', day)`);
-  const rows = await db.query<{
-    first_store: string;
-    first_day: string;
-    last_store: string;
-    last_day: string;
-    min_day: string;
-    max_day: string;
-  }>(sql`
+  const rows = await db.query<{ range: KeyRange }>(sql`
     with own as (
       select store, day, ${month} as month, floor(
         (sum(count) over near - count) / ${size.rows}::numeric
@@ -130,18 +123,8 @@ export async function cutParts(db: Queryable, slice: Slice, size = usualPart): P
       ${fromDays('leaf_days', slice, mayBeNew(slice))}
       window near as (partition by ${month} order by store, day)
     )
-    select (array_agg(store order by store, day))[1] as first_store,
-      (array_agg(day order by store, day))[1]::text as first_day,
-      (array_agg(store order by store desc, day desc))[1] as last_store,
-      (array_agg(day order by store desc, day desc))[1]::text as last_day,
-      min(day)::text as min_day, max(day)::text as max_day
-    from own group by month, part order by month, part`);
-  return rows.map((row) => ({
-    first: { store: row.first_store, day: row.first_day },
-    last: { store: row.last_store, day: row.last_day },
-    minDay: row.min_day,
-    maxDay: row.max_day,
-  }));
+    select ${rangeOfDays} as range from own group by month, part order by month, part`);
+  return rows.map(({ range }) => range);
 }
 
 /** At most so many store-days are looked at for a stretch, and it has so many records or bytes, and one store-day more. */
