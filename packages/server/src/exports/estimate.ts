@@ -34,10 +34,7 @@ export type Estimate = {
   long_records: number | null;
 };
 
-/**
- * Counts the rows and bytes of a slice, and estimates the size of the file in each format with its default columns. The
- * size of NDJSON is exact. Throws 500 `segment_damaged`.
- */
+/** Counts a slice, and estimates its file in each format; of NDJSON it is exact. Throws 500 `segment_damaged`. */
 export async function estimateExport(
   source: { db: Database; cold: ColdReader },
   slice: Slice & { readonly tenant: string },

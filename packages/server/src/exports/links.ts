@@ -9,10 +9,7 @@ import type { ExportFormat } from './values.ts';
 /** How long a link works. */
 const linkSeconds = 600;
 
-/**
- * Makes a link that downloads this export once, so that a browser can download it by itself at any size. Only a hash of
- * its code is stored.
- */
+/** Makes a link that downloads this export once, as a browser does by itself. Only a hash of its code is stored. */
 export async function createLink(
   db: Queryable,
   request: ExportRequest,

@@ -28,10 +28,7 @@ import type { FindSchema } from './typed/find-schema.ts';
 import { previewTemplate } from './typed/preview-template.ts';
 import type { ExportFormat } from './values.ts';
 
-/**
- * What the export routes need. `maxConcurrent` is how many streams may run at once in this process, and `maxPerCaller`
- * how many of them one caller may have.
- */
+/** `maxConcurrent`: streams that run at once in this process; `maxPerCaller`: how many of them one caller may have. */
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
   DownloadOptions & {
     readonly findSchema: FindSchema;
@@ -58,10 +55,7 @@ type ExportCall = SendCall & {
 /** By a link it is used up when there is room for the file: who is told to try again has it still. */
 type Download = ExportCall & { readonly useUp?: () => Promise<unknown> };
 
-/**
- * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
- * some of which read pages.
- */
+/** So many chunks are encoded at once: the DuckDB process runs eight queries at once, some of which read pages. */
 const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
 
 /** Adds the routes that stream exports, estimate them and make download links, and those of jobs. */

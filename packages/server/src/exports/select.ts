@@ -19,10 +19,7 @@ export type SelectionRequest = Pick<
 
 /** The records of an export. */
 export type Selection = {
-  /**
-   * The slice of a version contains the tags that it froze. The slice of a dataset has no tags yet: whoever reads it
-   * adds them, in the snapshot that it reads from; see `withTags` and `pinSlice`.
-   */
+  /** It has the tags of a version. A dataset's are added by whoever reads it: `withTags`, `pinSlice`. */
   readonly slice: Slice & { readonly tenant: string };
   /** The dataset version; null when the request names none. */
   readonly version: Omit<VersionSlice, 'slice'> | null;

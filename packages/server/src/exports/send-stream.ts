@@ -7,10 +7,7 @@ import type { Log } from '../platform/log.ts';
 import { transformed } from '../platform/work/transformed.ts';
 import type { FileStream } from './stream-file.ts';
 
-/**
- * The sizes of single writes. Large pieces take half the time of small ones, but with small ones it shows sooner that a
- * slow reader still reads.
- */
+/** The sizes of single writes: large ones take half the time, small ones show sooner that a slow reader still reads. */
 const largePieceBytes = 256 * 1024;
 const smallPieceBytes = 64 * 1024;
 const quickMillis = 1_000;

@@ -23,10 +23,7 @@ export type FileRequest = {
   readonly format: FileFormat;
   readonly compression: Compression;
   readonly slice: Slice;
-  /**
-   * The parts of a dataset version, so that the bytes are the same as those of its job. Each part is read in a snapshot
-   * of its own. null means that the slice is read as a whole.
-   */
+  /** The parts of a version, each read in its own snapshot, so that the bytes are those of its job; null: one whole. */
   readonly parts: readonly KeyRange[] | null;
 };
 

@@ -3,10 +3,7 @@
 
 import { recordFields } from '../records/values.ts';
 
-/**
- * The columns of an export, in their order. Field paths such as `enrichment.some.path` may be asked for beside them.
- * `split` has values only in exports of a dataset version with shares, which contain it by default.
- */
+/** The columns of an export, in their order, beside field paths. `split` is empty except for versions with shares. */
 export const exportColumns = [
   'tenant',
   'store',
@@ -77,10 +74,7 @@ export function cutBySheet(file: {
 export const profiles = ['machine', 'spreadsheet'] as const;
 export type Profile = (typeof profiles)[number];
 
-/**
- * The compression of the file itself, whatever HTTP does with it. Parquet compresses its own pages and takes none of
- * these.
- */
+/** The compression of the file itself, whatever HTTP does. Parquet compresses its own pages and takes none of these. */
 export const compressions = ['none', 'gzip', 'zstd'] as const;
 export type Compression = (typeof compressions)[number];
 
@@ -121,10 +115,7 @@ export function exportFileName(parts: FileNameParts, extension: string): string 
   return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
 }
 
-/**
- * The states of an export job, in their order. One that waits goes on by itself when the store answers. In the last four
- * the job has ended.
- */
+/** The states of an export job. One that waits goes on by itself when the store answers. The last four have ended. */
 export const exportStates = [
   'queued',
   'running',

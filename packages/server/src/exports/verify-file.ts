@@ -14,10 +14,7 @@ import type { DifferenceKind } from './values.ts';
 /** A file that is checked, wherever it lies. */
 export type FileSource = {
   readonly sizeBytes: number;
-  /**
-   * Hands the bytes from `start` to before `end` to `write`, as many of them as there are, in their order. Returns why
-   * they cannot be had if they are lost for good, else null.
-   */
+  /** Hands the bytes from `start` to before `end` to `write`. Returns why they are lost for good, else null. */
   read(stretch: Stretch, write: (piece: Uint8Array) => Promise<void>): Promise<string | null>;
 };
 

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * A schema of Avro 1.11, as far as the files of Iceberg need it. The ids of fields are those that Iceberg's specification
- * gives them.
- */
+/** A schema of Avro 1.11, as the files of Iceberg need it, with the ids of fields of its specification. */
 type AvroType =
   | 'boolean'
   | 'int'
@@ -37,10 +34,7 @@ export function optional(id: number, name: string, type: AvroType): AvroField {
   return { name, type: ['null', type], default: null, 'field-id': id };
 }
 
-/**
- * Returns an object container file of Avro with these rows, uncompressed. Numbers must be whole and below 2^52. The same
- * rows make the same bytes.
- */
+/** Returns a container file of Avro, uncompressed: same rows, same bytes. Numbers are whole and below 2^52. */
 export function encodeAvroFile(
   schema: AvroRecord,
   metadata: Readonly<Record<string, string>>,

@@ -106,10 +106,7 @@ function record(name: string, fields: AvroRecord['fields']): AvroRecord {
   return { type: 'record', name, fields };
 }
 
-/**
- * Returns the manifest that a snapshot writes of these files. The number of a snapshot in the sequence is its id, since
- * both grow.
- */
+/** Returns the manifest of these files. The sequence number of a snapshot is its id, since both grow. */
 export function encodeManifest(snapshotId: number, entries: readonly ManifestEntry[]): Buffer {
   const rows = entries.map(({ since, isGone, ...file }) => ({
     status: isGone ? deleted : since === snapshotId ? added : existing,

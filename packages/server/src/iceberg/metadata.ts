@@ -1,9 +1,6 @@
 // What is the same for every snapshot of the table, by https://iceberg.apache.org/spec/, format version 2.
 
-/**
- * The columns of a segment, as Parquet has them. DuckDB writes every column as one that may be null, though only kind,
- * source, model and confidence ever are.
- */
+/** The columns of a segment in Parquet. DuckDB says of all that they may be null, though only four ever are. */
 const columns = [
   ['tenant', 'string'],
   ['store', 'string'],
@@ -48,10 +45,7 @@ export type SnapshotRow = {
   readonly summary: Readonly<Record<string, string>>;
 };
 
-/**
- * Returns the metadata of the table as its file holds it, with these snapshots, the newest of which is last. Where the
- * table and its lists are is given as URIs.
- */
+/** Returns the metadata as its file holds it, with these snapshots, the newest last. All places are URIs. */
 export function tableMetadata(table: {
   readonly id: string;
   readonly location: string;

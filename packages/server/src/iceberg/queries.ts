@@ -134,10 +134,7 @@ export async function insertSnapshot(
   return true;
 }
 
-/**
- * When the first of these objects goes, as an instant: now, where one is gone already or nobody removes it in an order.
- * Null for no objects.
- */
+/** When the first of these objects goes: now, where one is gone or nobody removes it in an order; null for none. */
 export async function findFirstRemoval(
   db: Queryable,
   objects: readonly { tenant: string; object_key: string }[],

@@ -21,10 +21,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { datasetNames, levels, orders, tiers } from './values.ts';
 
-/**
- * Says which records are meant: those of a tenant, a store, a month or whole days. Every list and every export uses the
- * same words.
- */
+/** Says which records are meant: of a tenant, a store, a month or whole days, in every list and every export. */
 export const sliceProperties = {
   tenant: Type.Optional(tenantSchema),
   store: Type.Optional(storeSchema),

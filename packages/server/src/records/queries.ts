@@ -404,10 +404,7 @@ function beyond({ descending, isInclusive }: RowScan): Sql {
   return raw((descending ? '<' : '>') + (isInclusive ? '=' : ''));
 }
 
-/**
- * The columns are qualified: a bare occurred_at would mean the formatted output column, and PostgreSQL would sort
- * instead of reading along the key.
- */
+/** The columns are qualified: a bare occurred_at would be the formatted output, which PostgreSQL would have to sort. */
 function recordOrder({ descending, times }: Pick<RowScan, 'descending' | 'times'>): Sql {
   const columns =
     times === undefined

@@ -49,10 +49,7 @@ export type ColdPiece = { readonly chunk: Chunk; readonly pathOf: (segmentId: st
 
 /** The time limit for one chunk. Sorting a store's day of millions of records out of several segments takes long. */
 const chunkMillis = 600_000;
-/**
- * The share of `spillBytes` that the records of one chunk may have: there are at most three chunk files at a time, and
- * a CSV may be twice as large as its records are as NDJSON.
- */
+/** A chunk's share of `spillBytes`: there are three files at most, and CSV is up to twice as large as NDJSON. */
 const spillShare = 6;
 /** How many steps are started ahead. Their chunks wait for their turn, and there may be hot steps between them. */
 const stepsAhead = 8;

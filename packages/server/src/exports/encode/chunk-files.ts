@@ -74,10 +74,7 @@ export type Encoded = {
 
 /** The chunk files of one export. */
 export type ChunkFiles = {
-  /**
-   * Begins to encode a chunk as soon as there is a place for its file. Chunks must be read in the order in which they
-   * were started: otherwise all places may be held by files that are read later.
-   */
+  /** Begins to encode a chunk once there is a place for its file. Chunks must be read in the order of these calls. */
   start(chunk: Chunk, isKeyed: boolean): Promise<ChunkFile>;
   /** Removes all files. Cancel what still runs before. */
   close(): Promise<void>;
@@ -127,10 +124,7 @@ export async function createChunkFiles(options: ChunkFilesOptions): Promise<Chun
   };
 }
 
-/**
- * Holds a place of the gate until `release` is called: by `work`, or by whoever it gives `release` to. If `work` fails,
- * the place is released.
- */
+/** Holds a place of the gate until `release` is called, by `work` or whoever it gives it to, or `work` fails. */
 function hold<T>(gate: Gate, work: (release: () => void) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     void gate.run(

@@ -37,10 +37,7 @@ const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;
 
-/**
- * Reads the dialect that the machine profile is written in (LF, text always quoted, NULL is nothing), and no other. It
- * takes pieces of text that may end anywhere.
- */
+/** Reads what the machine profile writes (LF, text always quoted, NULL is nothing), in pieces that may end anywhere. */
 export class MachineCsvReader {
   #rest = '';
 

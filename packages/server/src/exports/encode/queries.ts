@@ -28,10 +28,7 @@ function jsonSql(column: ExportColumn, slice: Slice): Sql {
   }
 }
 
-/**
- * Selects the hot records of a slice, or of a range of it, in key order and in this form. `isKeyed` puts the key before
- * each row; see `mergeRows`.
- */
+/** Selects hot records of a slice, or of a range of it, in key order. `isKeyed` puts the key before each row. */
 export function selectRecords(
   whole: Slice,
   form: RowForm,

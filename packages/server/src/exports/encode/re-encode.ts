@@ -42,10 +42,7 @@ export function planColumns(
 /** How much is re-encoded in one turn of the event loop, which takes about 2 ms. Pages are answered in between. */
 const turnBytes = 64 * 1024;
 
-/**
- * Turns the source columns of a plan, as machine CSV without header, into the requested rows, whichever tier wrote them.
- * `encodeRow` adds the end of the line.
- */
+/** Turns the source columns of a plan, as machine CSV, into requested rows. `encodeRow` adds the end of the line. */
 export function reEncodeRows(
   rows: TierRows,
   plan: ColumnPlan,

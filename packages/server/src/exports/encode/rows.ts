@@ -8,10 +8,7 @@ import type { RowPiece } from './chunk-files.ts';
 export type ExportSource = {
   db: Database;
   cold: ColdReader;
-  /**
-   * The folder for what the database has encoded and the reader has not taken yet; each export keeps at most
-   * `spillBytes` there.
-   */
+  /** The folder for what is encoded and not taken by the reader yet; an export keeps at most `spillBytes` there. */
   spillDir: string;
   spillBytes: number;
   /** A folder of this process for what DuckDB encodes ahead. It is cleared when the process starts. */
@@ -24,10 +21,7 @@ export type ExportSource = {
   groupBytes?: number;
 };
 
-/**
- * How rows are written, with the same bytes by both tiers: as machine CSV, or as one JSON object a line without members
- * that are NULL.
- */
+/** How rows are written, with the same bytes by both tiers: machine CSV, or a JSON object a line without NULLs. */
 export type RowForm = {
   readonly kind: 'csv' | 'json';
   readonly columns: readonly ExportColumn[];

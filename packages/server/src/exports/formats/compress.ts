@@ -5,10 +5,7 @@ import zlib from 'node:zlib';
 import type { Compression } from '../values.ts';
 import type { DonePart, FileFormat } from './format.ts';
 
-/**
- * The size of one block. Each block is a gzip member or zstd frame of its own, so that the same bytes come out however
- * the input is cut.
- */
+/** The size of a block: a gzip member or zstd frame of its own, so the output does not depend on how input is cut. */
 const blockBytes = 4 * 1024 * 1024;
 const worker = fileURLToPath(new URL('../../../bin/zstd-worker.js', import.meta.url));
 const gzipBlock = promisify(zlib.gzip);
@@ -35,10 +32,7 @@ export async function* compress(
   }
 }
 
-/**
- * Compresses the tail of a file. If the whole file is empty, this makes a member or frame without content, because no
- * bytes at all are neither valid gzip nor valid zstd.
- */
+/** Compresses the tail of a file; an empty file gets a member or frame, as no bytes are neither valid gzip nor zstd. */
 export async function* compressTail(
   { head, tail }: Pick<FileFormat, 'head' | 'tail'>,
   parts: readonly DonePart[],

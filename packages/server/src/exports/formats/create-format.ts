@@ -36,10 +36,7 @@ function createForm(options: FileOptions): Form {
   }
 }
 
-/**
- * CSV in either profile. What the tiers write already is machine CSV, so only field paths and the spreadsheet profile
- * are re-encoded.
- */
+/** CSV in either profile. The tiers write machine CSV: only field paths and the other profile are re-encoded. */
 function csv(options: FileOptions): Form {
   const { plan, head, encodeRow } = createLineWriter(options);
   const isPlain = options.profile === 'machine' && !plan.hasPaths;

@@ -49,10 +49,7 @@ export type FileFormat = {
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
   /** Whether `prove` finds everything that the digest needs in the file (`content`), or only rows. */
   readonly proof: Exclude<Proof, 'sample'>;
-  /**
-   * Reads a body back that was written to a file. Returns the number of rows and the digest of their content; the
-   * digest is null when `proof` is `rows`.
-   */
+  /** Reads a body back from a file: its rows, and the digest of their content, null when `proof` is `rows`. */
   prove(duckdb: DuckDb, written: WrittenBody): Promise<{ rows: number; digest: string | null }>;
 };
 
@@ -76,10 +73,7 @@ export type Body = {
   readonly rowCount: Promise<number>;
   /** How many rows are encoded by now; it grows by whole chunks. */
   rowsSoFar(): number;
-  /**
-   * The digest of the records in the files that they were encoded from. It is known once `chunks` has ended, and null
-   * unless all rows are cold and are encoded chunk by chunk.
-   */
+  /** The digest of the records as encoded, once `chunks` ended; null unless all are cold and read by chunks. */
   digest(): string | null;
   /** The body in pieces. Unless exactly `rowCount` rows came, it ends with an error, and the body is not whole. */
   chunks(): AsyncGenerator<RowPiece>;

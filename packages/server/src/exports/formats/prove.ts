@@ -16,10 +16,7 @@ export function proofOf(options: FileOptions): FileFormat['proof'] {
   return 'content';
 }
 
-/**
- * How long a line may be for DuckDB. Most are short; the longest possible row has 16 MiB of JSON, two thirds of it
- * quotes, which CSV doubles.
- */
+/** How long a line may be for DuckDB: the longest has 16 MiB of JSON, two thirds of it quotes, which CSV doubles. */
 const shortLine = 2 * 1024 * 1024;
 const longLine = 40 * 1024 * 1024;
 const leastBuffer = 4 * 1024 * 1024;

@@ -32,10 +32,7 @@ export class SpillQueue {
     this.#maxFileBytes = maxFileBytes;
   }
 
-  /**
-   * Adds a chunk. It waits only when the file is full, until the reader has emptied it. With `isPatient` it waits for
-   * room in memory instead of writing to the file; this is for callers that hold no snapshot.
-   */
+  /** Adds a chunk; it waits while the file is full. `isPatient`, without a snapshot, waits for memory instead. */
   async push(chunk: RowPiece, isPatient = false): Promise<void> {
     if (!Buffer.isBuffer(chunk) && !isPatient) {
       for await (const bytes of bytesOf([chunk])) await this.push(bytes);
@@ -108,10 +105,7 @@ export class SpillQueue {
     await file?.close();
   }
 
-  /**
-   * Whether a chunk may go into memory. It may not while the file has data, which is older. A chunk that is larger than
-   * the limit may be in memory alone.
-   */
+  /** Memory takes a chunk if the file has nothing older, and it fits; one larger than the limit may be there alone. */
   #hasRoom(chunk: RowPiece): boolean {
     if (!this.#isFileEmpty) return false;
     return this.#memoryLength === 0 || this.#memoryLength + chunk.length <= memoryBytes;

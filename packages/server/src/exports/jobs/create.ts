@@ -67,10 +67,7 @@ type JobContent = {
   readonly inferred: TypedSchema | null;
 };
 
-/**
- * Stores the job in the transaction that pins its slice. The tenant's queue is locked first, so that the count of open
- * jobs stays true until the commit.
- */
+/** Stores the job in the transaction of its pin, under the lock of the queue: the count of open jobs stays true. */
 async function queueJob(
   connection: Connection,
   call: CreateCall,

@@ -6,10 +6,7 @@ import type { Delivery } from './deliver.ts';
 import type { JobId } from './job.ts';
 import { mayBeDelivered } from './queries.ts';
 
-/**
- * Stores that all of a run lies in its folder but the marker, and that its schedule has delivered what it covers.
- * Returns false when the schedule stands elsewhere than where the run began.
- */
+/** Stores that a run is delivered but for its marker. False when its schedule stands elsewhere than it began. */
 export async function setDelivery(
   connection: Connection,
   { tenant, id }: JobId,

@@ -96,10 +96,7 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/**
- * The rows and digest that the file must have. Where the counters could not tell them, they are measured part by part,
- * so that each statement is short, however large the slice is.
- */
+/** The rows and digest that the file must have; what no counter tells is measured part by part, in short statements. */
 async function findTotals(
   { db, source }: WorkContext,
   parts: readonly PartRow[],
@@ -118,10 +115,7 @@ async function findTotals(
   return { rows: sum.count, digest: sum.digest };
 }
 
-/**
- * Cuts the slice into parts. This is done once: after another cut, parts that are done would have other records. Returns
- * what they hold if they had to be measured for it.
- */
+/** Cuts the slice, once: after another cut, done parts would hold other records. Returns what was measured for it. */
 async function cut(context: WorkContext, { job, signal, write }: JobCall): Promise<Totals | null> {
   const { db, cut: cutSlice = cutParts } = context;
   if (job.slice.recordedFrom === undefined) {
@@ -224,10 +218,7 @@ async function complete(
   });
 }
 
-/**
- * From this commit on the schedule has delivered what the run covers, and only the marker is missing: should the run be
- * cancelled before, its folder never gets one, and the next run covers the same.
- */
+/** From this commit on the schedule has delivered this. A run that is cancelled before never gets its marker. */
 async function noteDelivery(
   connection: Connection,
   job: StoredJob,

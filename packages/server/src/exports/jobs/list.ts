@@ -69,10 +69,7 @@ export async function getManifest(db: Queryable, actor: Actor, id: string): Prom
   return manifestOf(await getJob(db, actor, id));
 }
 
-/**
- * The manifest of a job, also when its file was removed. Throws 409 `export_unfinished`, or `export_without_file` if
- * the job never had a file.
- */
+/** The manifest, also of a file that is removed. Throws 409 `export_unfinished`, `export_without_file`. */
 export function manifestOf(job: StoredJob): Manifest {
   const { manifest, finished_at } = job;
   const wasCompleted = job.state === 'completed' || job.state === 'erased';

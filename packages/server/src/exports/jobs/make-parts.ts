@@ -84,10 +84,7 @@ function refOf(part: PartObject): ObjectRef {
 
 type Adding = { readonly hash: ThreadHash; readonly signal: AbortSignal };
 
-/**
- * Returns a copy of a hash to which an object of the store was added; the given hash stays as it is. Throws
- * ObjectMissing, or ObjectDamaged when the object is not what its reference says.
- */
+/** Returns a copy of a hash with an object of the store added. Throws ObjectMissing, ObjectDamaged. */
 async function addObject(
   context: WorkContext,
   ref: ObjectRef,

@@ -63,10 +63,7 @@ export const listedExports: ListedTable = {
   told: sql`json_build_object('file_name', j.file_name, 'is_erased', j.state = 'erased')`,
 };
 
-/**
- * Locks the queue of a tenant until the end of the transaction. Meanwhile no other job of the tenant is made, and no
- * erasure looks for jobs; see `noteGoneExports`.
- */
+/** Locks the queue of a tenant: until the commit no other job of it is made, and no erasure looks for its jobs. */
 export async function lockQueue(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
     sql`select pg_advisory_xact_lock(${advisoryLocks.exportQueue}, hashtext(${tenant}))`,
@@ -384,10 +381,7 @@ export async function pruneJobs(db: Queryable): Promise<void> {
     delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);
 }
 
-/**
- * Lists the jobs that may hold records which are gone now: those that are queued or running, or have a file. Of a run of
- * a schedule that is cut the first and the last day are told.
- */
+/** Lists jobs that may hold records which are gone: open ones, and those with a file. Cut runs tell their days. */
 export async function listWithRecords(
   db: Queryable,
   tenant: string,

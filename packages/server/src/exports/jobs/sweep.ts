@@ -42,10 +42,7 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
   await dropPlaceSecrets(db);
 }
 
-/**
- * Removes the objects of a job whose file has ended, of all its attempts, and stores that afterwards. If the process is
- * killed in between, the next sweep removes the rest.
- */
+/** Removes the objects of an ended job, of all its attempts, and stores that; the next sweep does what a kill left. */
 export async function removeEndedFiles(
   { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
   job: JobId,
@@ -106,10 +103,7 @@ export function listGoneDeliveries(connection: Connection, gone: Gone): Promise<
 
 const mostDeliveries = 1000;
 
-/**
- * Whether any of these days belongs to the slice. It does not look at kind and split, so it may end a file that lost
- * nothing, but never misses one that did.
- */
+/** Whether any of these days belongs to the slice. It may end a file that lost nothing, but misses none that did. */
 export function hasLost(slice: PinnedJobSlice, { days }: Pick<Gone, 'days'>): boolean {
   const windows = slice.dataset === undefined ? null : (slice.tags?.[slice.dataset] ?? []);
   return days.some(

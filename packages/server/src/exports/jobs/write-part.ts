@@ -27,11 +27,7 @@ export type PartCall = {
 /** One of so many parts of a file is read back, beginning with the first. */
 const partsPerSample = 16;
 
-/**
- * Whether a part is always read back, so that its digest is computed from what is in it. For other parts the digest of
- * the records as they were read to be encoded is enough, if it is known. To read Parquet back takes no longer than to
- * compute that.
- */
+/** Whether a part is always read back. For Parquet that takes no longer than to sum the digest where it is encoded. */
 export function isReadBack({ number }: { number: number }, { options }: StoredJob): boolean {
   return options.format === 'parquet' || number % partsPerSample === 1;
 }
@@ -184,10 +180,7 @@ async function append(
   }
 }
 
-/**
- * Reads the file of a part back. Returns the digest of what is in it or, when the file lacks columns that the digest
- * needs, that of the records as they were read.
- */
+/** Reads a part back. Returns the digest of its content, or, where columns lack, of the records as they were read. */
 async function proveRows(
   { source, db }: WorkContext,
   slice: Slice,

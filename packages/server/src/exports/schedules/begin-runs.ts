@@ -29,10 +29,7 @@ const pauseMillis = 60_000;
 const markMillis = 30_000;
 const atOnce = 100;
 
-/**
- * Begins the runs of schedules when they are due, ends those that lack only their marker, and reports those that have
- * ended: one process at a time.
- */
+/** Begins, marks and reports the runs of schedules, one process at a time. */
 export function startSchedules(options: ScheduleOptions): Repeated {
   const { db, log } = options;
   const pausedUntil = new Map<string, number>();

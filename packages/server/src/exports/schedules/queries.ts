@@ -109,10 +109,7 @@ export async function findTarget(
   return rows[0];
 }
 
-/**
- * The condition for the last run of a schedule that is locked, if it has not ended. It goes into a statement of its own:
- * a run may have begun while the schedule was waited for.
- */
+/** The last run of a locked schedule, if open. It may have begun during the wait: ask by a statement of its own. */
 const isOpenRun = ({ tenant, id }: JobId): Sql => sql`tenant = ${tenant}
   and (state in ('queued', 'running') or delivery is not null and delivered_at is null)
   and id = (select e.id from exports e where e.schedule_id = ${id} order by e.created_at desc, e.id desc limit 1)`;
@@ -247,10 +244,7 @@ export async function dropSecrets(db: Queryable): Promise<void> {
 /** So many schedules that need somebody are told of by name. */
 const mostTroubled = 100;
 
-/**
- * The schedules that go on by themselves and need somebody: the last run failed, or the next should have begun half an
- * hour ago, or has lacked its marker for so long.
- */
+/** Schedules that go on by themselves and need somebody: the last run failed, or they are late by half an hour. */
 export async function listTroubledSchedules(
   db: Queryable,
   reach: readonly string[] | null,

@@ -175,10 +175,7 @@ function nextOf(cron: string): string | null {
   }
 }
 
-/**
- * The key of S3. It is always the schedule's own: with the one that the service runs with, a schedule could write
- * wherever the service can.
- */
+/** The key of S3, always the schedule's own: with the service's it could write wherever the service can. */
 function credentialsFor(to: string, given: NewSchedule['credentials']): S3Credentials | undefined {
   const isBucket = /^s3:/i.test(to);
   if (isBucket && given === undefined) {

@@ -140,10 +140,7 @@ function toTargetError(error: unknown): unknown {
 
 const tryMillis = 20_000;
 
-/**
- * Writes a small object into the folder that a run would have now, reads it back, and removes it. Throws 400
- * `request_invalid` when the folder has a name that cannot be, and `export_target_unusable`.
- */
+/** Tries the folder of a run: writes, reads, removes. Throws 400 `request_invalid`, `export_target_unusable`. */
 export async function tryTarget(
   target: Target,
   { credentials, ...own }: { tenant: string; schedule: string; credentials?: S3Credentials },

@@ -12,10 +12,7 @@ export function fillerColumns(source: readonly ExportColumn[]): ExportColumn[] {
   return [...new Set([...source, ...keyColumns])];
 }
 
-/**
- * Makes lines of records by a template. One that has no value for a reference is skipped and counted by the first of
- * these, or refused: 409 `template_unfilled`.
- */
+/** Makes lines by a template. A record without a value is skipped and counted, or refused: 409 `template_unfilled`. */
 export function createFiller({ lines, missing }: LineTemplate): {
   encodeRow: (cells: readonly Cell[]) => string;
   skipped: () => RowCounts;

@@ -13,10 +13,7 @@ export type TemplatePreview = Static<typeof templatePreviewSchema>;
 /** So many records are looked at, half of them from each end of the slice. */
 const looks = 20;
 
-/**
- * Returns the first line that a template makes of some records of a slice, and how many of them have no value for it.
- * Throws 400 `request_invalid`, 500 `segment_damaged`.
- */
+/** Returns the first line that a template makes of a slice. Throws 400 `request_invalid`, 500 `segment_damaged`. */
 export async function previewTemplate(
   source: { db: Database; cold: ColdReader },
   slice: Slice & { readonly tenant: string },

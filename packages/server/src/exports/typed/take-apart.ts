@@ -3,17 +3,10 @@ import { numberWarning } from '../../records/index.ts';
 import type { FieldColumn, FieldType } from '../values.ts';
 import { decimalDigits, isBigint, mostDigits } from './fit-number.ts';
 
-/**
- * A value of JSON taken apart: what its type holds exactly, as JSON text that DuckDB casts to the type, and the rest, as
- * it was spelled. Either is null when there is none of it. A member that is null is always rest, since in a column null
- * says that there is no such member.
- */
+/** A value taken apart: what its type holds, as JSON for a cast, and the rest as spelled. A null is always rest. */
 type Parts = { readonly fitting: string | null; readonly rest: string | null };
 
-/**
- * Makes what takes enrichments apart into columns. `onMisfit` is told the name of a field in which something is, other
- * than null, that its column does not hold.
- */
+/** Makes what takes enrichments apart into columns. `onMisfit` hears of fields with a value that fits no column. */
 export function createTaker(
   columns: readonly FieldColumn[],
   onMisfit: (field: string) => void,

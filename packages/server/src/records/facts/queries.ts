@@ -72,10 +72,7 @@ function storeCounts(slice: Slice): Sql {
   return sql`select store, count::float8 from leaf_stores ${where(dayConditions(slice))}`;
 }
 
-/**
- * Returns the days of a slice with their counts, in the order of reading: of some of its stores, or of all of them when
- * `stores` is null.
- */
+/** Returns the days of a slice with their counts, in the order of reading; of these stores, or of all (null). */
 export async function listStoreDays(
   db: Queryable,
   slice: Slice,

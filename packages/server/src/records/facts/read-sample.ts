@@ -52,10 +52,7 @@ export type SampleOptions = {
 /** At least so many records are looked at, however large they are. */
 const fewestRecords = 100;
 
-/**
- * Reads a sample of a slice, always the same one. With a `where` the same records are looked at, and each tells whether it
- * fits. Throws 400 `request_invalid` or 500 `segment_damaged`.
- */
+/** Reads a sample of a slice, always the same. Throws 400 `request_invalid`, 500 `segment_damaged`. */
 export async function readSample(
   tiers: Tiers,
   actor: Actor,

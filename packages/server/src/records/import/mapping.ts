@@ -20,10 +20,7 @@ export type Role = RecordField | 'key' | 'skipped' | 'unknown';
 /** Columns of our own exports that say what is known of a record without them. */
 const derived: ReadonlySet<string> = new Set(['month', 'bytes', 'datasets']);
 
-/**
- * Returns what a column of this name is. By default a column is the field that has its name, and all others are keys of
- * the enrichment. Where a column is the whole enrichment, there are no keys.
- */
+/** Returns what a column is: by default the field of its name, or else a key, unless one is the whole enrichment. */
 export function createRoles(mapping: Mapping, hasEnrichment: boolean): (name: string) => Role {
   const { columns, skipped } = mapping;
   const mapped = new Map(

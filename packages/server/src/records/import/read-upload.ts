@@ -32,10 +32,7 @@ type DayOfUpload = Record<
   string
 >;
 
-/**
- * Reads a whole upload, whose sender is not trusted: columns and types, each record, names, and that keys ascend
- * strictly. Throws UploadFault.
- */
+/** Reads a whole upload of somebody not trusted: columns, records, names, ascending keys. Throws UploadFault. */
 export async function readUpload(
   duckdb: DuckDb,
   options: { tenant: string; path: string; maxEnrichmentBytes: number; signal: AbortSignal },

@@ -14,10 +14,7 @@ import type { ImportFormat } from '../values.ts';
 type RemoteFiles = {
   /** The URLs of the files that are meant: one file, all in a folder, or those that fit a pattern. */
   find(url: string): Promise<string[]>;
-  /**
-   * Returns the path of a local file that says as much of its columns as the whole: the end of one of Parquet, with a hole
-   * for the rest, or all of another. It stays until the next call.
-   */
+  /** Returns a local file that tells its columns: of Parquet the end, behind a hole. It stays until the next call. */
   fetchColumns(url: string, format: ImportFormat): Promise<string>;
   /** What changes when a file is written anew. */
   identityOf(url: string): string;

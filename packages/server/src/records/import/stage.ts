@@ -33,10 +33,7 @@ export type Stage = {
   begin(): Promise<void>;
   /** Stages rows in place of those that were staged before. Answers by tenant on which days they fall, if plainly so. */
   fill(stretches: readonly Stretch[]): Promise<Map<string, StagedLeaf[]>>;
-  /**
-   * Takes the rows of these days out of the stage, by tenant, and keeps the numbers of all others. Answers how many rows
-   * there are of each tenant that has any.
-   */
+  /** Takes the rows of these days out of the stage, and keeps the numbers of others. Answers the rows by tenant. */
   take(free: readonly FreeDays[]): Promise<{ tenant: string; rows: number }[]>;
   /** Writes the rows of a tenant that were taken into a file, in the order of their keys. Answers its path. */
   write(tenant: string): Promise<string>;

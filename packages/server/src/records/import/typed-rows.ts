@@ -99,10 +99,7 @@ export const isPlainSql = `(coalesce(tenant <> '' and store <> '' and length(eve
   and ${isLabel('kind')} and ${isLabel('source')} and ${isLabel('model')} and (confidence is null
   or (length(confidence) <= 40 and regexp_full_match(confidence, ${spelledNumber}))))`;
 
-/**
- * NaN and infinities are spelled without quotes, and U+0000 as an escape. Few texts have `nan` or `inf` in them, which is
- * found more quickly than a pattern.
- */
+/** NaN and infinities have no quotes, U+0000 is an escape. Few texts hold `nan` or `inf`, which is found quickly. */
 const isPlainJson = (maxBytes: number) => `coalesce(strlen(enrichment) <= ${maxBytes}
   and not contains(enrichment, '\\u0000') and case when contains(enrichment, 'nan') or contains(enrichment, 'inf')
   then not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)') else true end, false)`;

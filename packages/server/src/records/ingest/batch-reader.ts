@@ -241,10 +241,7 @@ class JsonWindow {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #maxValueBytes: number;
   readonly #onBlanks: (bytes: number) => void;
-  /**
-   * The bytes that arrived and were not dropped yet. The scanner has loaded all of them but an incomplete last
-   * character.
-   */
+  /** The bytes that came and were not dropped. The scanner has loaded all but an incomplete last character. */
   #bytes: Buffer = Buffer.alloc(0);
   /** The position of the reader in these bytes. */
   #position = 0;
@@ -350,10 +347,7 @@ class JsonWindow {
     return !this.#isAll && reached >= this.scanner.sizeBytes;
   }
 
-  /**
-   * Drops what was passed, and waits for this many bytes more or for the end. Throws NotUtf8, and whatever the body
-   * throws.
-   */
+  /** Drops what was passed, and waits for so many bytes or the end. Throws NotUtf8, and what the body throws. */
   async #load(wantedBytes: number): Promise<void> {
     const pieces = [this.#bytes.subarray(this.#position)];
     for (let came = 0; came < wantedBytes && !this.#isAll; ) {

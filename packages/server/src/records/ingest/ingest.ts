@@ -58,10 +58,7 @@ export type Ingest = {
   stream(body: Body, actor: Actor, options?: TakeOptions): Promise<IngestAnswer>;
 };
 
-/**
- * The late records of this many parts may be looked up in cold data at the same time, because DuckDB serves pages and
- * exports as well.
- */
+/** So many parts look up late records in cold data at once, because DuckDB serves pages and exports, too. */
 const lateChecksAtOnce = 2;
 
 /** So many bytes of a part weigh as much as one of its rows when small parts are stored together. */
@@ -156,10 +153,7 @@ function takeRecords(
   };
 }
 
-/**
- * Runs `work` with a share of the bytes in flight, which is given back at the end. `reserve` throws 429 `ingest_busy`
- * when there is no more.
- */
+/** Runs `work` with a share of the bytes in flight. `reserve` throws 429 `ingest_busy` when there is no more. */
 async function withReserve<T>(
   budget: Budget,
   body: Body,

@@ -32,10 +32,7 @@ export async function listColdPlaces(
     order by place.tenant, place.segment_id, place.first_row`);
 }
 
-/**
- * Returns the places in the list, from 0 on, of those pairs of a segment and an event of which the segment may hold the
- * event; also those of segments that are gone.
- */
+/** Returns the places of those pairs of a segment, or one that is gone, and an event that it may hold. */
 export async function listMayHold(
   db: Queryable,
   pairs: readonly { tenant: string; segmentId: string; eventId: string }[],

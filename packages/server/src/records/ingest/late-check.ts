@@ -91,10 +91,7 @@ function dayKey({ tenant, store, day }: { tenant: string; store: string; day: st
   return `${tenant}/${store}/${day}`;
 }
 
-/**
- * Returns the days that the catalogue knows. Throws when it has fewer or more records of a day than are counted,
- * because some records would be missed.
- */
+/** Returns the days that the catalogue knows. Throws when it has others than are counted: some would be missed. */
 function daysOf(places: readonly ColdPlace[]): Map<string, ColdDay> {
   const days = new Map<string, ColdDay>();
   const counts = new Map<string, number>();
@@ -129,10 +126,7 @@ function bySegment(places: readonly ColdPlace[], records: readonly LateRecord[])
   });
 }
 
-/**
- * The filters of segments are asked about no more records than this. With more, one of them is likely to look held, and
- * the segment is opened all the same.
- */
+/** The filters are asked about so many records. Of more, one is likely to look held, and the segment opened anyway. */
 const mostAsked = 100;
 
 /** Leaves out what the filters of the segments say is not there. Most records that are late were never stored before. */

@@ -185,10 +185,7 @@ export async function storeNew(
   return stored;
 }
 
-/**
- * Tells what is stored of the rows, and which of their days have cold records, as of one moment. It changes nothing, and
- * locks nothing.
- */
+/** Tells what is stored of the rows, and which days have cold records, at one moment. It changes and locks nothing. */
 export async function findStored(db: Queryable, part: Part): Promise<Stored> {
   const [found] = await db.query<Stored>(
     sql`

@@ -38,10 +38,7 @@ export type RecordFault = {
   tenant: string;
 };
 
-/**
- * What reading a record gave. `end` is the byte offset after the record, or -1 when the text is not JSON from some
- * point on.
- */
+/** A record or its fault. `end` is the byte after it, or -1 when the text is not JSON from some point on. */
 export type RecordReading =
   | { record: IncomingRecord; fault: null; end: number }
   | { record: null; fault: RecordFault; end: number };

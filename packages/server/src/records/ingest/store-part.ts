@@ -24,10 +24,7 @@ type StoreOptions = {
   partitions: Partitions;
   busy: BusyTenants;
   repeaters: ReturnType<typeof createRepeaters>;
-  /**
-   * Limits the transactions that run at the same time. Checks against cold data wait outside of it, so that they block
-   * none.
-   */
+  /** Limits the transactions at the same time. Checks against cold data wait outside of it, and block none. */
   transactions: Gate;
   lateChecks: Gate;
 };
@@ -37,10 +34,7 @@ export type SentPart = { readonly part: Part; readonly tokenId: string };
 
 /** If a part meets changes of its days or records this often in a row, something is wrong. */
 const maxAttempts = 5;
-/**
- * A part that is stored alone waits so long for a lock before it lets others go first, and parts that are stored
- * together before they part.
- */
+/** So long a part waits for a lock: alone, before it lets others go first; with others, before they part. */
 const lockMillis = { alone: 1000, together: 200 };
 const mostLockWaits = 50;
 

@@ -32,10 +32,7 @@ const partsAtOnce = 2;
 /** What a stream may hold without asking the budget for each part. */
 export const streamShareBytes = (partsAtOnce + 1) * smallPartBytes;
 
-/**
- * Stores NDJSON of any length, committed in parts. When the stream breaks off, the error says what is stored by then
- * and from which line on the rest is missing.
- */
+/** Stores NDJSON of any length, in parts. When it breaks off, the error says what is stored and where to go on. */
 export async function storeStream(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
   options: StreamOptions,

@@ -105,10 +105,7 @@ export async function planColdTimes(
   };
 }
 
-/**
- * Returns the segments that hold the first of some days, so many that they can be open at once, and the last of these
- * days; null where that is all of them. A single day may lie in more.
- */
+/** Returns the segments of the first of some days that may be open at once, and the last of these; null: all. */
 function fewSegments(
   days: readonly TimeDay[],
   segments: readonly WholeSegment[],

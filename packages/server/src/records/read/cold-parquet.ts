@@ -28,10 +28,7 @@ import {
   type Tier,
 } from './tier.ts';
 
-/**
- * How many days are looked up: the first number is enough for most pages, the second for a page of 500 records that lie
- * on 500 days.
- */
+/** How many days are looked up: enough for most pages, and for one of 500 records that lie on 500 days. */
 const lookUps = [32, 600];
 
 /** In a day with more rows than this, the place of the cursor is located first, instead of reading the whole day. */
@@ -77,10 +74,7 @@ async function scanTimes(tiers: Tiers, slice: Slice, options: LimitedScan): Prom
   return readPlan(tiers, found.slice, { ...options, plan: found.plan, looks: found.looks });
 }
 
-/**
- * Searches an event in the segments that may hold it, of so many tenants that they can be open at once; null when those
- * of one tenant are too many, or when the slice says more than they tell.
- */
+/** Searches an event in the segments that may hold it; null when too many of a tenant may, or the slice says more. */
 async function searchHolders(
   tiers: Tiers,
   slice: Slice,

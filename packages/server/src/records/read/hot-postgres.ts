@@ -92,10 +92,7 @@ function daysFor(limit: number): number {
   return limit <= 501 ? 600 : 3_000;
 }
 
-/**
- * Picks days until they hold `limit` records. The day of the cursor counts as empty, because nobody knows how many of
- * its records follow the cursor.
- */
+/** Picks days until they hold `limit` records. Of the cursor's day nobody knows how many follow: it counts as empty. */
 function pickDays(
   days: readonly HotDay[],
   { after, limit }: Pick<ScanOptions, 'after' | 'limit'>,

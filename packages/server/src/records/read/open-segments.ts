@@ -41,10 +41,7 @@ export type GroupOptions = NonNullable<Parameters<DuckDb['run']>[1]> & {
   readonly rest?: () => Promise<void>;
 };
 
-/**
- * Runs a statement on each group of segments that may be open at the same time, and returns the rows of all. `sqlOf`
- * gets the local paths of a group.
- */
+/** Runs a statement on each group of segments that may be open at once; `sqlOf` gets their local paths. */
 export async function queryInGroups<Row extends Record<string, unknown>>(
   cold: ColdReader,
   segments: readonly Segment[],
@@ -74,10 +71,7 @@ export type SegmentRows = {
   readonly times?: Times;
 };
 
-/**
- * Does the same for rows. Where objects are fetched, only the row groups with these rows are. `read` gets at least the
- * rows that are needed, and must read no others.
- */
+/** The same for rows. Of remote objects only their row groups are fetched, so `read` must read no other rows. */
 export async function withRows<T>(
   { db, cold }: { db: Queryable; cold: ColdReader },
   rows: readonly SegmentRows[],
@@ -173,10 +167,7 @@ export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Explains an error of DuckDB. The checksums of the files were right, so what DuckDB cannot read was damaged before the
- * file was written.
- */
+/** Explains an error of DuckDB: the checksums were right, so the file was damaged before it was written. */
 function explain(error: unknown, segments: readonly Segment[], paths: readonly string[]): unknown {
   if (!(error instanceof DuckDbError)) return error;
   if (isOutOfMemory(error)) {
@@ -233,10 +224,7 @@ function whatOf(cause: unknown): string {
   return cause instanceof ObjectDamaged ? 'is not what was written' : 'cannot be read';
 }
 
-/**
- * Opens the object of a segment. Throws 500 `segment_damaged` when it is missing or is not what was written; `meaning`
- * says what that means to the reader.
- */
+/** Opens the object of a segment. Throws 500 `segment_damaged`; `meaning` says what that is to the reader. */
 export async function openSegment(
   objects: ObjectReader,
   segment: Told & { readonly size_bytes: number; readonly sha256: Buffer },

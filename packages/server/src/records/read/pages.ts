@@ -28,10 +28,7 @@ export type PageRequest = SliceRequest & {
 /** What pages are read from: the records, and the database that says which tags a dataset means. */
 type PageSource = { readonly db: Queryable; readonly records: Tier };
 
-/**
- * Returns one page of records as JSON text. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged`
- * when cold records of the page cannot be read.
- */
+/** Returns a page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`, 500 `segment_damaged`. */
 export async function listRecords(
   { db, records }: PageSource,
   cursorKey: Buffer,
@@ -123,10 +120,7 @@ function positionAt(start: string, { tenant, store, order = 'asc' }: PageRequest
   };
 }
 
-/**
- * Returns the rows of a page in the order in which they are read, and the key from which to read on if there may be
- * more.
- */
+/** Returns the rows of a page as they are read, and the key from which to read on if there may be more. */
 async function readPage(
   records: Tier,
   slice: Slice,
@@ -147,10 +141,7 @@ async function readPage(
   return { shown, readOn: end ?? undefined, searched: end };
 }
 
-/**
- * Returns where the way back begins: at the first row of the page. If the page is empty, the row beside which it began
- * is the first one of the way back.
- */
+/** Returns where the way back begins: at the first row or, of an empty page, at the row beside which it began. */
 function turnRound(
   position: Position,
   first: RecordRow | undefined,
@@ -160,10 +151,7 @@ function turnRound(
   return { direction, key: position.key, isInclusive: !position.isInclusive };
 }
 
-/**
- * Returns one record as JSON text. Throws 400 `request_invalid` when the time is not one, and 404 `record_not_found`,
- * also for a tenant that the caller does not reach.
- */
+/** Returns a record as JSON text. Throws 400 `request_invalid`, 404 `record_not_found`, also out of reach. */
 export async function getRecord(
   records: Tier,
   actor: Actor,
@@ -185,10 +173,7 @@ export async function getRecord(
   return recordJson(row);
 }
 
-/**
- * The answer is joined from text. JSON.parse and JSON.stringify would change the spelling of numbers in the enrichment,
- * and its integers above 2^53.
- */
+/** The answer is joined from text: JSON.parse would change the spelling of numbers, and integers above 2^53. */
 function pageJson(
   rows: RecordRow[],
   page: {
@@ -234,10 +219,7 @@ export function createTiers(db: Database, cold: ColdReader, limits = usualLimits
   return mergeTiers(createHotTier(db, limits), createColdTier(db, cold, limits));
 }
 
-/**
- * Returns some records of a slice, half of them from each end of it. With filters there may be fewer, see `Tier`.
- * Throws 500 `segment_damaged`.
- */
+/** Returns some records from both ends of a slice; with filters there may be fewer. Throws 500 `segment_damaged`. */
 export async function sampleRecords(
   source: { db: Database; cold: ColdReader },
   slice: Slice,

@@ -297,10 +297,7 @@ function beside([tenant, store, day]: DayKey, comparison: string): Sql {
   return sql`(tenant, store, day) ${raw(comparison)} (${tenant}, ${store}, ${day}::date)`;
 }
 
-/**
- * Returns the conditions for segments that may hold records of a slice: by their days, and also by their stores when
- * the slice names stores or is a range of them.
- */
+/** The conditions for segments that may hold records of a slice: by days, and where it is of stores by these. */
 function segmentConditions(slice: Slice): Sql[] {
   const { tenant, store, from, until, range, dataset } = slice;
   const conditions = tenantConditions({ ...slice, store: undefined });

@@ -28,17 +28,11 @@ export type Located = {
   /** How many records were looked at, and the last of them. */
   looked: number;
   last: RecordKey | null;
-  /**
-   * The first and the last row that are shown of each part, which is named by its position; with a `where`, and by time,
-   * all of its rows.
-   */
+  /** The first and the last row that are shown of a part; with a `where`, and by time, all of its rows. */
   parts: { part: number; first_row: number; last_row: number; rows: number[] | null }[] | null;
 };
 
-/**
- * A record as one JSON text. A text that DuckDB returns as a value of its own would lose a byte order mark at its
- * start.
- */
+/** A record as JSON. As a value of its own DuckDB would return a text without its byte order mark. */
 const recordJson = `to_json({tenant: tenant, store: store, event_id: event_id,
   occurred_at: ${instantSql('occurred_at')}, recorded_at: ${instantSql('recorded_at')},
   kind: kind, source: source, model: model, confidence: confidence::varchar, bytes: bytes,

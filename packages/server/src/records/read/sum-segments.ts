@@ -35,10 +35,7 @@ export function measureSlice(
   return measure(db, slice, { cold, hasDigest: true });
 }
 
-/**
- * Returns the count and the bytes without the digest. It takes at most a tenth of the time, because for the digest cold
- * records are read whole.
- */
+/** Returns count and bytes alone, in a tenth of the time: for the digest cold records are read whole. */
 export async function countSlice(
   db: Database | Queryable,
   slice: Slice,

@@ -12,10 +12,7 @@ export type ScanOptions = Pick<RowScan, 'after' | 'isInclusive' | 'descending' |
 /** Some of a slice's records, in the order in which they were read. */
 export type Scan = {
   rows: RecordRow[];
-  /**
-   * How far the scan has looked: all records of the slice up to this key, including it, are in `rows`. No record need
-   * have this key. Null means to the end of the slice, or to `until`.
-   */
+  /** How far it looked: all records up to this key are in `rows`. Null: to the end of the slice, or `until`. */
   end: RecordKey | null;
 };
 
@@ -52,10 +49,7 @@ export type Tier = {
   find(key: RecordKey): Promise<RecordRow | undefined>;
 };
 
-/**
- * Returns the order of records: negative when `a` is read before `b`. Text compares by its UTF-8 bytes, as in the
- * tiers.
- */
+/** Returns the order of records: negative when `a` comes first. Text compares by its UTF-8 bytes, as in the tiers. */
 export function compareKeys(a: RecordKey, b: RecordKey): number {
   return (
     compareText(a[0], b[0]) ||

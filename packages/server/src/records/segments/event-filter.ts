@@ -27,10 +27,7 @@ export function eventFilterSql(path: string, count: number): string {
         from (select md5_number_lower(event_id) as hash from ${readSegments([path])})))`;
 }
 
-/**
- * DuckDB's SQL that returns the paths of those files in which an event lies of which the filter that is given with the
- * file knows nothing.
- */
+/** DuckDB's SQL for the paths of those files that hold an event of which their given filter knows nothing. */
 export function missesSql(files: readonly { path: string; filter: Buffer }[]): string {
   const given = files.map(
     ({ path, filter }) => `(${literal(path)}, ${literal(filter.toString('base64'))})`,
@@ -65,10 +62,7 @@ export function mayHold(eventId: string): Sql {
   return isSet({ share: sql`${share}::bigint`, bits: bits.map((bit) => sql`${bit}::integer`) });
 }
 
-/**
- * The same for many events and segments: rows `asked`, of the pairs' places in the list from 1 on, to be joined with
- * segments by `tenant` and `id`, and the condition.
- */
+/** The same for many: rows `asked`, numbered from 1, to be joined with segments by `tenant` and `id`. */
 export function mayHoldEach(
   pairs: readonly {
     readonly tenant: string;

@@ -22,10 +22,7 @@ export type SegmentPiece = {
 type GroupOfFile = Record<'rows' | 'start' | 'until', string> &
   Pick<SegmentPiece, 'first_at' | 'last_at'>;
 
-/**
- * Returns the pieces of a segment that is a local file; null when it has one row group only, because then nothing could
- * be left out. The file must have been checked.
- */
+/** Returns the pieces of a checked local segment; null for one row group, of which nothing could be left out. */
 export async function readPieces(
   duckdb: DuckDb,
   { path, signal }: { readonly path: string; readonly signal?: AbortSignal | undefined },

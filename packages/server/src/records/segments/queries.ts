@@ -13,10 +13,7 @@ export const digestSum = raw(
   'mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616)',
 );
 
-/**
- * Returns whether the catalogue holds the segment now: one that was replaced is gone from it before its object is
- * removed.
- */
+/** Whether the catalogue holds the segment: one that was replaced goes from it before its object is removed. */
 export async function isLiveSegment(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
@@ -66,10 +63,7 @@ function oneLine(column: string): Sql {
     else ${column} end as ${column}`);
 }
 
-/**
- * Prepares a transaction that moves much: a statement may take ten minutes, and reads must follow the index of the key
- * instead of sorting.
- */
+/** Prepares a transaction that moves much: statements may take ten minutes, and reads follow the key. */
 export async function allowLongStatements(connection: Connection): Promise<void> {
   await connection.client.query(
     `set local statement_timeout = '10min'; set local enable_sort = off`,
@@ -171,10 +165,7 @@ export async function insertSegmentDays(
 
 type CounterKey = { readonly store?: string; readonly day?: string; readonly month?: string };
 
-/**
- * What a change of segments adds to a counter: to its cold part, and to its total (more than 0 only by records that
- * were never stored before, because moving adds none).
- */
+/** What a change of segments adds to a counter: to its cold part, and by new records also to its total. */
 export type CounterChange = CounterKey & {
   readonly count: number;
   readonly bytes: number;
@@ -220,10 +211,7 @@ function givenChanges(
   return { key, change, condition: sql`counter.tenant = ${tenant} and ${raw(isSame)}` };
 }
 
-/**
- * Locks counters in the order of their keys, as ingest does. Two transactions that meet then never wait for each other
- * in a circle.
- */
+/** Locks counters in the order of their keys, as ingest does, so that no two transactions wait in a circle. */
 export async function lockCounters(
   connection: Connection,
   table: CounterTable,
@@ -235,10 +223,7 @@ export async function lockCounters(
     order by ${raw(key.map((column) => `counter.${column}`).join(', '))} for update of counter`);
 }
 
-/**
- * Locks the counters of days as `lockDays` does, and makes those that are missing, with nothing in them. What is made
- * must be counted in the same transaction.
- */
+/** Locks the counters of days as `lockDays`, and makes those that are missing, to be counted in the transaction. */
 export async function openDays(
   connection: Connection,
   tenant: string,
@@ -284,10 +269,7 @@ const sumTypes = {
 };
 const sums = Object.keys(sumTypes);
 
-/**
- * Adds to counters that are locked. Returns how many of them exist, and how many now make no sense, such as a cold
- * count above the total.
- */
+/** Adds to locked counters. Returns how many exist, and how many make no sense now, as a cold count above all. */
 export async function changeCounters(
   connection: Connection,
   table: CounterTable,
@@ -371,10 +353,7 @@ const timesBelow: Record<Exclude<CounterTable, 'tenant_days'>, (tenant: string) 
     select below.first_at, below.last_at from leaf_stores below where below.tenant = ${tenant}`,
 };
 
-/**
- * Does the same for the days of a tenant in one pass over the days of its stores, because no index leads from a day to
- * its stores.
- */
+/** The same for the days of a tenant, in one pass: no index leads from a day to its stores. */
 async function renewTenantDays(
   connection: Connection,
   { tenant, changes }: CounterChanges,

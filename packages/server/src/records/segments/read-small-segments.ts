@@ -56,10 +56,7 @@ export async function readSmallSegments(
   return held;
 }
 
-/**
- * A row is misplaced if it does not follow the one before it in the same file; `over ()` looks at rows in the order in
- * which they are read, which needs neither sorting nor memory.
- */
+/** Whether a row does not follow the one before: `over ()` takes rows as they are read, without sorting. */
 function daysSql(paths: readonly string[]): string {
   return `
     select filename, ${columnsOfDay}, coalesce(bool_or(is_misplaced), false) as is_misplaced,
@@ -73,10 +70,7 @@ function daysSql(paths: readonly string[]): string {
     group by filename, tenant, store, day order by first_row`;
 }
 
-/**
- * Returns whether all files have the same columns. Otherwise DuckDB would turn the values of one into the types of
- * another, and might find right what it cannot read by itself.
- */
+/** Whether all files have the same columns: otherwise DuckDB would turn values of one into the types of another. */
 function uniformSql(paths: readonly string[]): string {
   return `
     select count(*) = ${paths.length} * count(distinct (name, type, converted_type, logical_type))

@@ -45,10 +45,7 @@ type SegmentChange = {
   readonly remove: readonly string[];
   /** Days of which these segments hold nothing, but whose hot rows `removeHot` removes. */
   readonly hotDays?: readonly StoreDay[];
-  /**
-   * Removes hot rows, once the counters of all these days are locked. Returns by store and day the rows that leave for
-   * good, which are those that lie in none of the added segments.
-   */
+  /** Removes hot rows, once all counters are locked. Returns by day those that leave for good, in no added segment. */
   readonly removeHot?: (days: readonly LockedDay[]) => Promise<readonly DayTriple[]>;
   /** Whether the records of removed segments that are in no added segment leave for good. */
   readonly isErasing?: boolean;
@@ -137,10 +134,7 @@ type ColdChange = {
   readonly areNew: boolean;
 };
 
-/**
- * Changes the counters of days, months, stores, the tenant's days and months, and the tenant, in this order and each
- * table in the order of its keys.
- */
+/** Changes all counters, table by table in this order, and each table in the order of its keys. */
 async function changeCountersOf(
   connection: Connection,
   tenant: string,
@@ -162,10 +156,7 @@ async function changeCountersOf(
   }
 }
 
-/**
- * Changes the counters of one table. A counter that is missing or would make no sense afterwards shows that the sums no
- * longer fit the records, so nothing is changed then.
- */
+/** Changes one table. A counter that is missing, or makes no sense then, shows wrong sums: nothing is changed. */
 async function changeLevel(
   connection: Connection,
   table: CounterTable,

@@ -67,10 +67,7 @@ function hashOf(tenant: string): string {
   return `~${createHash('sha256').update(tenant).digest('hex').slice(0, hashChars)}`;
 }
 
-/**
- * Percent-encodes more than encodeURIComponent does: it leaves `*`, which readers take for a wildcard, and characters
- * that shells interpret.
- */
+/** Also encodes what encodeURIComponent leaves: `*`, a wildcard to readers, and characters that shells interpret. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -6,10 +6,7 @@ import type { SegmentPiece } from './pieces.ts';
 /** A day of a store; the tenant is known from the context. Days are `YYYY-MM-DD`, UTC. */
 export type StoreDay = { readonly store: string; readonly day: string };
 
-/**
- * What proves that a copy is complete: the number of records, their bytes, and the sum of their digests mod 2^64 as
- * decimal text.
- */
+/** What proves that a copy is complete: records, bytes, and the sum of digests mod 2^64 as decimal text. */
 export type DayTriple = StoreDay & {
   readonly count: number;
   readonly bytes: number;
@@ -63,10 +60,7 @@ export function sumTriples(triples: Iterable<Triple>): Triple {
   return { count, bytes, digest: digest.toString() };
 }
 
-/**
- * Returns the triple of what is in `whole` but not in its subset `part`. The counts become negative if `part` is no
- * subset.
- */
+/** Returns the triple of what is in `whole` but not in `part`; negative counts if `part` is no subset. */
 export function subtractTriples(whole: Triple, part: Triple): Triple {
   return {
     count: whole.count - part.count,

@@ -86,10 +86,7 @@ type SegmentSource = Target & {
   readonly isInOrder?: boolean;
 };
 
-/**
- * Writes the rows of segments into one, in the order of their keys. DuckDB sorts them all at once; for many rows use
- * `mergeSegments`.
- */
+/** Writes the rows of segments into one, in key order. DuckDB sorts all at once; of many use `mergeSegments`. */
 export async function writeSegmentFromSegments(
   duckdb: DuckDb,
   source: SegmentSource,

@@ -30,10 +30,7 @@ export function dayConditions(slice: Slice): Sql[] {
 
 type DayTable = 'leaf_days' | 'tenant_days' | 'segment_days';
 
-/**
- * Returns the smallest table of counters that can tell the days of a slice: that of tenants, unless the slice is about
- * stores. It is meant for sums with `fromDays`.
- */
+/** Returns the smallest table that counts the days of a slice: that of tenants, unless it is of stores. */
 export function dayTable({ store, range, dataset, tags }: Slice): DayTable {
   const isOfStores =
     store !== undefined ||
@@ -103,10 +100,7 @@ function besideSql(slice: Slice, beside: Beside): Sql {
   return sql`${join(alike, ' and ')} and ${splitSql(slice)} <> ${splitSql(beside.of)}`;
 }
 
-/**
- * Selects the hot records of a slice in the order of their keys. `row` says what is selected of each record; `columnSql`
- * makes it.
- */
+/** Selects hot records in the order of their keys. `row` says what of each; `columnSql` makes it. */
 export function selectSlice(slice: Slice, row: Sql): Sql {
   const { rows, isPlaced } = findRows(
     'enrichment_records',
@@ -121,10 +115,7 @@ export function selectSlice(slice: Slice, row: Sql): Sql {
       enrichment_records.occurred_at, enrichment_records.event_id`;
 }
 
-/**
- * Returns a column of `selectSlice` as finished text, so that everything that writes it gives the same bytes. Numbers
- * stay numbers.
- */
+/** Returns a column as finished text, so that all who write it give the same bytes. Numbers stay numbers. */
 export function columnSql(column: RecordColumn, slice: Slice): Sql {
   switch (column) {
     case 'month': {
@@ -177,10 +168,7 @@ export function ownGroupSql({ groupBy }: Pick<Slice, 'groupBy'>): Sql {
   return groupBy === undefined ? raw('null::text') : groupKeySql(parseGroup(groupBy));
 }
 
-/**
- * Returns the conditions of a tenant and a store. `tenants` are those that the caller may see; only null sets no limit,
- * while an empty list selects nothing.
- */
+/** The conditions of a tenant and a store. `tenants` null sets no limit, while an empty list selects nothing. */
 export function tenantConditions(filter: {
   tenant?: string | undefined;
   store?: string | undefined;

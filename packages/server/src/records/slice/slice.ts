@@ -24,10 +24,7 @@ export type SliceRequest = {
 
 export type TenantSliceRequest = SliceRequest & { readonly tenant: string };
 
-/**
- * Which records are meant, after all checks: whole UTC days from `from` to before `until`. What is undefined does not
- * restrict the slice.
- */
+/** Which records are meant, once checked: whole UTC days from `from` to before `until`. Undefined restricts nothing. */
 export type Slice = {
   readonly tenant?: string | undefined;
   readonly store?: string | undefined;
@@ -51,10 +48,7 @@ export type Slice = {
   readonly recordedBefore?: string | undefined;
   /** Only records that were stored at this time or later are read. With both times it is what was stored in between. */
   readonly recordedFrom?: string | undefined;
-  /**
-   * For a dataset version: how its records are split, by which groups, as text that `parseGroup` takes, and which split is
-   * read.
-   */
+  /** Of a dataset version: how it is split, by which groups (see `parseGroup`), and which split is read. */
   readonly shares?: Shares | undefined;
   readonly groupBy?: string | undefined;
   readonly split?: SplitName | undefined;
@@ -190,10 +184,7 @@ function touches({ store, from, until }: DayWindow, { first, last, minDay, maxDa
   return !isBeside && from <= maxDay && until > minDay;
 }
 
-/**
- * Returns what of another version can keep a record of this one out of it; empty when that has all of this one, so that
- * nothing need be read. Both are slices of versions of one tenant.
- */
+/** Returns what can keep a record of this version out of another; empty when that has all, so nothing need be read. */
 export function compareSlices(own: Slice, other: Slice): Unlike {
   const windows = taggedWindows(other);
   const isWithin = (inner: DayWindow) => windows.some((outer) => contains(outer, inner));
@@ -235,10 +226,7 @@ function monthWindow(month: string) {
   return { from: `${month}-01`, until: addDays(`${month}-${daysIn(month)}`, 1) };
 }
 
-/**
- * Returns the month in which all days of the slice lie, or null if there are several. Knowing it saves formatting it
- * for each row.
- */
+/** Returns the only month of the slice, or null if there are several. Knowing it saves formatting it for each row. */
 export function onlyMonth(slice: Slice): string | null {
   if (slice.from === undefined || slice.until === undefined) return null;
   const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);

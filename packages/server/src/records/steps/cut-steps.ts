@@ -110,10 +110,7 @@ export class StepCutter {
     }
   }
 
-  /**
-   * Returns whether two parts may become one step. Cold parts are joined while they fit into a chunk; a hot and a cold
-   * part only when both are small, because merging row by row is slow.
-   */
+  /** Whether two parts may be one step: cold ones that fit; hot and cold only if small, as merging is slow. */
   #mayJoin(open: Part, next: Part): boolean {
     if (open.coldCount === 0 && next.coldCount === 0) return true;
     const isFitting =
@@ -149,10 +146,7 @@ export class StepCutter {
     return chunks;
   }
 
-  /**
-   * Returns how many rows of a run the next chunk takes. A chunk ends where a row group ends, so that no group is read
-   * twice.
-   */
+  /** Returns how many rows the next chunk takes of a run: to the end of a row group, so that none is read twice. */
   #roomFor(part: Part): number {
     const { firstRows, chunkRows, chunkBytes } = this.#options;
     const start = part.runs[0]?.firstRow ?? 0;
@@ -195,10 +189,7 @@ function join(left: Part, right: Part): Part {
   };
 }
 
-/**
- * Cuts the only run of a part after this many rows. Both halves keep the range, because nobody reads the range of cold
- * parts.
- */
+/** Cuts the only run of a part. Both halves keep the range, because nobody reads the range of cold parts. */
 function split(part: Part, rows: number): [Part, Part] {
   const [run] = part.runs;
   if (run === undefined) throw new Error('there is no run to cut');
@@ -229,10 +220,7 @@ export type RowRun = {
 /** Cold rows that are read together. Once sorted they are in the order of the keys, whatever runs they come in. */
 export type Chunk = { readonly runs: readonly RowRun[]; readonly count: number };
 
-/**
- * A stretch of a slice in the order of the keys. If it has no chunks, all its records are hot; if `hotCount` is 0, all
- * are cold; otherwise both must be merged.
- */
+/** A stretch of a slice in key order. Without chunks it is all hot, with `hotCount` 0 all cold, else to be merged. */
 export type Step = {
   readonly range: KeyRange;
   readonly hotCount: number;

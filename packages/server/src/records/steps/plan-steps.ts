@@ -18,10 +18,7 @@ import { listIslands } from './queries.ts';
 type StepPlan = {
   /** Returns the next of the steps that were read; undefined when there is none. */
   take(): Step | undefined;
-  /**
-   * Reads a page more unless many runs are held already, and goes on until there is a step to take or everything has
-   * been read.
-   */
+  /** Reads a page, unless many runs are held, and on until there is a step to take or nothing more. */
   readAhead(): Promise<void>;
   readonly isComplete: boolean;
   /** How many hot or mixed steps have been read and not yet been taken. */
@@ -119,10 +116,7 @@ type OpenOptions = {
 /** This much is checked before the first byte is sent, which takes 0.2 s; the rest is checked when it is needed. */
 const checkedAheadBytes = 256 * 1024 * 1024;
 
-/**
- * Finds the slice's segments in the snapshot and opens the first of them. Throws 500 `segment_damaged` or 503
- * `cold_tier_unavailable`.
- */
+/** Opens the first of the slice's segments. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`. */
 export async function openSegments(
   snapshot: Queryable,
   slice: Slice,

@@ -92,10 +92,7 @@ export async function listDays(db: Queryable, tenants: Reach, first: string): Pr
     group by day order by day`);
 }
 
-/**
- * The tenants that sent most on the last day that is summed up, a week before it, or since: who fell silent is among
- * them. Each is looked up along an index.
- */
+/** The tenants that sent most on the last summed day, a week before it, or since: also who fell silent. */
 export async function listLargestTenants(
   db: Queryable,
   tenants: Reach,
@@ -165,10 +162,7 @@ export async function findDueDays(connection: Connection): Promise<DueDays | und
   return rows[0];
 }
 
-/**
- * Sums up days by tenant, and then all tenants. What is hot and cold is known only now, so it is written for the last
- * of these days.
- */
+/** Sums up days by tenant, and then all. What is hot and cold is known only now, so it goes to the last of them. */
 export async function sumDays(connection: Connection, { first, until }: DueDays): Promise<void> {
   await connection.query(sql`
     insert into stored_days (tenant, day, count, bytes)
@@ -200,10 +194,7 @@ export async function forgetStored(connection: Connection): Promise<void> {
 /** A tail may begin, or go on, with what was stored so many hours ago. */
 export const tailHours = 24;
 
-/**
- * Deletes the parts that no tail is told of any more. The last of them stays, so that whoever asks for what came after
- * an earlier one can be told that some of it may be gone.
- */
+/** Deletes the parts that no tail is told of. The last stays, to tell who asks from before it that some may be gone. */
 export async function forgetParts(connection: Connection): Promise<void> {
   const isOld = (part: string) =>
     raw(`${part}.stored_at < now() - interval '${tailHours + 1} hours'`);

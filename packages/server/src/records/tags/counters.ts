@@ -24,10 +24,7 @@ export type SpanTable = (typeof spanTables)['tenants' | 'stores']['days' | 'mont
 export type CounterSpan = Span & { readonly table: SpanTable };
 export type CounterRun = CounterScope & CounterSpan;
 
-/**
- * Returns the counters that hold exactly the records of a span: months where a whole one lies in the span, and days for
- * the rest.
- */
+/** Returns the counters of exactly a span: months where a whole one lies in it, and days for the rest. */
 export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[] {
   if (from >= until) return [];
   const { days, months } = spanTables[isOfStore ? 'stores' : 'tenants'];

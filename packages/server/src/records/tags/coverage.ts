@@ -33,10 +33,7 @@ export async function readCoverage(
   return known;
 }
 
-/**
- * Says what is known of the rows by the counts of their own, and which counters must be added to it: those of a row of
- * which a stretch of tagged days covers only a part.
- */
+/** Says what is known of the rows by their own counts, and which counters are to be added to it. */
 export function planCoverage(
   rows: readonly CountedRow[],
   tags: ReadonlyMap<string, TagWindows>,

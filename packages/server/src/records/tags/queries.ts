@@ -153,10 +153,7 @@ function boundsOf(table: SpanTable, { from, until }: Span): { first: string; unt
   return { first: from.slice(0, length), until: until.slice(0, length) };
 }
 
-/**
- * Sums a run of counters in one pass, by the names of these stores of a tenant, or of these tenants. Those of which
- * nothing is counted are left out.
- */
+/** Sums a run of counters in one pass, by the names of these stores of a tenant, or of these tenants. */
 export async function sumByName(
   db: Queryable,
   scopes: readonly CounterScope[],

@@ -90,10 +90,7 @@ function spanOf({ from, to }: Pick<TagWindow, 'from' | 'to'>): Span {
 
 const tables = ['tenant_days', 'tenant_months', 'leaf_months', 'leaf_days'] as const;
 
-/**
- * Returns the records and the bytes of each run, in the order of the runs. There is one statement for each table that
- * is needed.
- */
+/** Returns records and bytes of each run, in their order, by one statement for each table that is needed. */
 async function sumRuns(db: Queryable, runs: readonly CounterRun[]): Promise<CounterSum[]> {
   const sums: CounterSum[] = runs.map(() => ({ count: 0, bytes: 0 }));
   for (const table of tables) {

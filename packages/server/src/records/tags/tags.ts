@@ -43,10 +43,7 @@ type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
 /** A tenant may have this many tags, because reading coverage looks at all of them. */
 const mostTags = 1000;
 
-/**
- * Tags a window of days. A dry run only says what would be tagged. Throws 400 `request_invalid`, also for a tenant out
- * of reach, and 409 `tag_exists` or `tags_full`.
- */
+/** Tags a window of days. Throws 400 `request_invalid`, also out of reach, 409 `tag_exists`, `tags_full`. */
 async function createTag(db: Database, act: Act, request: NewTag): Promise<Tagged> {
   const { note: text = null, dry_run = false, ...asked } = request;
   const { tenant, dataset } = asked;

@@ -87,10 +87,7 @@ export async function readTagsOf(
   );
 }
 
-/**
- * Adds to a slice the tags that its dataset means. A slice without a dataset, or with pinned tags, is returned as it
- * is.
- */
+/** Adds the tags that a slice's dataset means. One without a dataset, or with pinned tags, is returned as it is. */
 export async function withTags(db: Queryable, slice: Slice): Promise<Slice> {
   const { tenant, dataset, tags } = slice;
   if (dataset === undefined || tenant === undefined || tags !== undefined) return slice;

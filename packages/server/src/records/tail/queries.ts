@@ -127,10 +127,7 @@ export async function listLastStored(
     where tenant = any(${tenants}::text[]) and stored_at is not null`);
 }
 
-/**
- * Whether parts after this time may be forgotten: the oldest that is known is a later one, and old enough. Before the
- * first part was forgotten, and that takes a day, all of them are known.
- */
+/** Whether parts after this time may be forgotten: the oldest that is known is a later one, and old enough. */
 export async function isForgotten(
   db: Queryable,
   tenant: string,

@@ -109,10 +109,7 @@ function runOf([first, ...others]: readonly DayToRead[]): [DayToRead, ...DayToRe
 /** A page of days that may lie in both tiers looks into them so often at most. */
 const mostScans = 20;
 
-/**
- * Reads on in days of one part from both tiers, all together: segments have all stores of a tenant, and a scan of each
- * store would open them again.
- */
+/** Reads on in days of one part from both tiers, together: a scan of each store would open the segments again. */
 async function readBothTiers(
   records: Tier,
   { tenant, where }: TenantSlice,

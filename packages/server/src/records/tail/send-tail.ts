@@ -87,10 +87,7 @@ type Tail = {
 /** So long before now begins the tail of a tenant of which nothing was stored: no part takes as long to commit. */
 const longestPartMillis = 3_600_000;
 
-/**
- * Finds out where a tail begins. Throws 400 `request_invalid` or `cursor_invalid`, and 410 `tail_place_gone` when what
- * came after that place may be forgotten.
- */
+/** Finds out where a tail begins. Throws 400 `request_invalid`, `cursor_invalid`, 410 `tail_place_gone`. */
 async function beginTail(
   { db }: StoredSource,
   { query, actor, request, cursorKey }: Call & { cursorKey: () => Buffer },

@@ -17,10 +17,7 @@ type Waiting = { readonly tenant: string; readonly storedAt: string; readonly wa
 
 /** While somebody waits for news, the database is asked so often: one query, whatever the number of those who wait. */
 const lookMillis = 250;
-/**
- * Makes what tails share; `stopping` ends its looks at the database. After one that has failed the next waits `awayMillis`
- * longer.
- */
+/** Makes what tails share; `stopping` ends its looks at the database. A failed look waits `awayMillis` longer. */
 export function createSharedTail(
   source: StoredSource,
   { stopping, log, awayMillis = 2000 }: { stopping: AbortSignal; log: Log; awayMillis?: number },

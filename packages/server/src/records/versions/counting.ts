@@ -25,10 +25,7 @@ import { readVersionSlice } from './version.ts';
 
 type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
 
-/**
- * Versions to count are also looked for regularly: other processes freeze versions, and a killed one leaves some
- * uncounted.
- */
+/** Versions to count are also looked for: other processes freeze some, and a killed one leaves some uncounted. */
 const lookMillis = 2000;
 /** A version that could not be read is tried again after this time. */
 const pauseMillis = 60_000;
@@ -50,10 +47,7 @@ export function startCounting(options: CountingOptions): Repeated {
   );
 }
 
-/**
- * Counts all versions that wait, except those of `except`, unless another process is doing so. Returns the ids of those
- * that could not be read.
- */
+/** Counts all versions that wait but these, unless another process does. Returns the ids of the unreadable ones. */
 export async function countVersions(
   options: Omit<CountingOptions, 'clock'>,
   { except = [], signal }: { except?: readonly string[]; signal: AbortSignal },
@@ -104,10 +98,7 @@ async function countVersion(
   else log.error({ tenant, version: id, difference }, 'a dataset version is not what was frozen');
 }
 
-/**
- * Says what is wrong. Null when all records are there, or when fewer are and some are known to have gone. A version that is
- * counted for the first time has what is found.
- */
+/** Says what is wrong; null when all is there, or less and some is known to have gone, or at the first count. */
 function differenceOf(version: queries.CountingVersion, found: Triple): string | null {
   if (!version.is_counted) {
     return found.count > 0
@@ -133,10 +124,7 @@ type ContentTools = { readonly db: Database; readonly cold: ColdReader; readonly
 
 const coldMillis = 600_000;
 
-/**
- * Reads all records of a version in both tiers. Returns their sums, computed from the content itself and not from
- * stored digests. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`.
- */
+/** Sums a version in both tiers, from content. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`. */
 export async function readContent(
   { db, cold, pace }: ContentTools,
   { slice, parts: ranges }: { slice: Slice; parts: readonly KeyRange[] },
@@ -195,10 +183,7 @@ function bySplit(sums: readonly SplitSum[]): NonNullable<Counted['splits']> {
   );
 }
 
-/**
- * Sums the records of a slice in segments by split, computed from their content. Without shares the split is the empty
- * text.
- */
+/** Sums a slice in segments by split, computed from content. Without shares the split is the empty text. */
 function sumContentSql(paths: readonly string[], slice: Slice): string {
   const split = isSplit(slice) ? coldSplitSql(slice) : `''`;
   const conditions = coldConditions({ ...slice, split: undefined });

@@ -37,10 +37,7 @@ export async function removeErasedTags(
   return queries.deleteTagsWithin(connection, tenant, window);
 }
 
-/**
- * Makes a function that says whether one of the store-days lies in a window. It searches sorted lists, because there
- * may be a million store-days.
- */
+/** Makes what says whether a store-day lies in a window. It searches sorted lists: there may be a million. */
 export function createLookUp(days: readonly StoreDay[]): (window: DayWindow) => boolean {
   const sorted = new Map<string | null, string[]>();
   for (const [store, own] of groupBy(days, (day) => day.store)) {

@@ -88,10 +88,7 @@ export async function endSnapshot(connection: Connection): Promise<void> {
   await connection.client.query('commit');
 }
 
-/**
- * Runs a transaction on a connection that is lent already. If `work` throws, the connection is closed, which also
- * undoes the transaction.
- */
+/** Runs a transaction on a lent connection. If `work` throws, the connection is closed, which undoes it. */
 export async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.client.query('begin isolation level read committed');
   const result = await work();
@@ -99,10 +96,7 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
   return result;
 }
 
-/**
- * A part of this size is large enough that its own costs do not matter, and small enough that a kill wastes little
- * work.
- */
+/** A part so large that its own costs do not matter, and so small that a kill wastes little work. */
 export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
 
 /**
@@ -130,10 +124,7 @@ export async function cutParts(db: Queryable, slice: Slice, size = usualPart): P
 /** At most so many store-days are looked at for a stretch, and it has so many records or bytes, and one store-day more. */
 export type StretchSize = { readonly rows: number; readonly bytes: number; readonly days: number };
 
-/**
- * Returns the next store-days of a slice after one, by the counters; undefined when there are none. `isMore` says whether
- * others follow.
- */
+/** Returns the next store-days of a slice after one, by the counters. `isMore` says whether others follow. */
 export async function findStretch(
   db: Queryable,
   slice: Slice,

@@ -7,10 +7,7 @@ import { readTagWindows } from '../tags/windows.ts';
 import * as queries from './pin-queries.ts';
 
 export type PinnedSlice = {
-  /**
-   * The slice with the tags as they are and the time before which its records were stored. It gives the same records
-   * whenever it is read.
-   */
+  /** The slice with its tags and the time before which its records were stored: the same records at any time. */
   readonly slice: TenantSlice & { readonly tags: TagWindows; readonly recordedBefore: string };
   /** What the slice holds, from the counters; null where they cannot tell (with a kind, a source or a split). */
   readonly triple: Triple | null;

@@ -160,10 +160,7 @@ async function freeze(
   };
 }
 
-/**
- * Returns what of the windows lies between the first and the last day with records. A version holds no later records,
- * so a window without end must not keep retention from deleting those for ever.
- */
+/** Cuts windows to the days with records: one without end must not keep later records from deletion for ever. */
 function clipWindows(
   windows: readonly DayWindow[],
   parts: readonly Pick<KeyRange, 'minDay' | 'maxDay'>[],

@@ -96,10 +96,7 @@ function fits(
   return isNegated ? `(${value} is not null and not ${either})` : either;
 }
 
-/**
- * A value of the enrichment as SQL: the name that DuckDB has for its type, its text, and a number as it was sent, since its
- * text is that of the nearest double.
- */
+/** A value as SQL: DuckDB's name of its type, its text, and a number as sent: its text is the nearest double's. */
 type Value = { readonly type: string; readonly text: string; readonly spelled: string };
 
 /** Returns a path as a JSON pointer (RFC 6901), in which a step that is a number means what it means in queries.ts. */

@@ -24,18 +24,12 @@ export function joinWheres(a: string | undefined, b: string | undefined): string
   return a === undefined || b === undefined ? (a ?? b) : `(${a}) and (${b})`;
 }
 
-/**
- * Reads by what records are grouped: a column or a path, as a `where` names them. Throws 400 `request_invalid` with the
- * fault `where_invalid` at `path`.
- */
+/** Reads by what records are grouped: a column or a path. Throws 400 `request_invalid`, `where_invalid` at `path`. */
 export function parseGroup(text: string, path = '/group_by'): Place {
   return new WhereParser(recordVocabulary, text, path).readPlace(groupColumns);
 }
 
-/**
- * Reads a path in the enrichment, as a `where` names it. Throws 400 `request_invalid` with the fault `where_invalid` at
- * `path`.
- */
+/** Reads a path in the enrichment. Throws 400 `request_invalid` with the fault `where_invalid` at `path`. */
 export function parsePath(text: string, path: string): readonly string[] {
   const columns = Object.keys(columnTypes) as Column[];
   const place = new WhereParser(recordVocabulary, text, path).readPlace(columns);

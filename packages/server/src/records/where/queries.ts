@@ -26,10 +26,7 @@ export function whereSql(where: Where): Sql {
   }
 }
 
-/**
- * Returns a text that two records share exactly when a `where` finds their values at a place equal. It is null where there
- * is none, or an object or an array, which is equal to nothing.
- */
+/** Returns a text that two records share if a `where` finds their values equal; null for none, objects and arrays. */
 export function groupKeySql(of: Place): Sql {
   if ('column' in of) return sql`'"' || ${raw(of.column)}`;
   return sql`(select case json_typeof(found.value)

@@ -99,10 +99,7 @@ export function groupCells({ columns, fields }: FileColumns): string[] {
   return ['bytes' satisfies ExportColumn, ...cells.filter((name) => name !== 'bytes')];
 }
 
-/**
- * Reads the CSV of a piece. A single thread reads the file, which is small: with several, a thread could begin at a
- * line break inside a cell.
- */
+/** Reads the CSV of a piece by one thread: of several, one could begin at a line break inside a cell. */
 function csvSql(
   { path, longestRow }: Extract<GroupPiece, { kind: 'csv' }>,
   columns: FileColumns,

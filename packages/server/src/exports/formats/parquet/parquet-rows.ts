@@ -148,10 +148,7 @@ type Group = { readonly pieces: readonly GroupPiece[]; readonly count: number };
 
 type Place = { number: string; count: string; first: string; last: string; weight: string };
 
-/**
- * Cuts rows in key order into row groups. The rows alone decide where to cut, so that the same records make the same
- * groups, whichever tier they are in.
- */
+/** Cuts rows in key order into row groups. The rows alone decide where, so that both tiers make the same groups. */
 class GroupCutter {
   readonly #snapshot: Snapshot;
   readonly #nextPath: () => string;
