@@ -134,6 +134,22 @@ export const linesPreviewSchema = Type.Object({
   }),
 });
 
+/** Rows and bytes of a slice, and the size of the file in each format, in bytes. */
+export const estimateSchema = Type.Object({
+  rows: Type.Integer(),
+  bytes: Type.Integer(),
+  files: Type.Object({
+    csv: Type.Integer({ description: 'from a sample of its records' }),
+    ndjson: Type.Integer({ description: 'exact' }),
+    parquet: Type.Integer({ description: 'as cold records take, or a twentieth' }),
+  }),
+  long_records: nullable(
+    Type.Integer({
+      description: `records of more than ${sheetLimits.cellCharacters} bytes, with the profile spreadsheet; null without it, and when a sheet has too few rows anyway`,
+    }),
+  ),
+});
+
 const linkSchema = Type.Object({
   url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),
   expires_at: instantSchema,
@@ -191,20 +207,7 @@ export const exportsContract = routesUnder('Exports', {
     responses: {
       200: {
         description: 'Rows of the export, and bytes of its records as NDJSON.',
-        schema: Type.Object({
-          rows: Type.Integer(),
-          bytes: Type.Integer(),
-          files: Type.Object({
-            csv: Type.Integer({ description: 'from a sample of its records' }),
-            ndjson: Type.Integer({ description: 'exact' }),
-            parquet: Type.Integer({ description: 'as cold records take, or a twentieth' }),
-          }),
-          long_records: nullable(
-            Type.Integer({
-              description: `records of more than ${sheetLimits.cellCharacters} bytes, with the profile spreadsheet; null without it, and when a sheet has too few rows anyway`,
-            }),
-          ),
-        }),
+        schema: estimateSchema,
       },
       404: problem,
     },

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
 import {
   type ColdReader,
@@ -10,14 +11,9 @@ import {
   type TagWindows,
 } from '../records/index.ts';
 import { datasetNames } from '../records/values.ts';
+import type { estimateSchema } from './contract.ts';
 import { quotedColumns } from './encode/rows.ts';
-import {
-  defaultColumns,
-  type ExportColumn,
-  type ExportFormat,
-  type Profile,
-  sheetLimits,
-} from './values.ts';
+import { defaultColumns, type ExportColumn, type Profile, sheetLimits } from './values.ts';
 
 /** How many records are read to estimate the size of the CSV file. */
 const sampleSize = 200;
@@ -25,14 +21,7 @@ const sampleSize = 200;
 /** The size of Parquet compared with NDJSON, used where no cold records tell it. */
 const usualParquetShare = 1 / 20;
 
-/** Rows and bytes of a slice, and the size of the file in each format, in bytes. */
-export type Estimate = {
-  rows: number;
-  bytes: number;
-  files: Record<ExportFormat, number>;
-  /** How many records may not fit into a cell of a spreadsheet; null where nobody asked. */
-  long_records: number | null;
-};
+type Estimate = Static<typeof estimateSchema>;
 
 /** Counts a slice, and estimates its file in each format; of NDJSON it is exact. Throws 500 `segment_damaged`. */
 export async function estimateExport(

@@ -45,10 +45,7 @@ export function defaultColumns(format: ExportFormat, hasSplits: boolean): readon
 export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/**
- * What a sheet of a spreadsheet has room for: rows, with the line of column names, and characters in a cell. It cuts the
- * rest. See https://support.microsoft.com/office/excel-specifications-and-limits
- */
+/** What a sheet has room for: https://support.microsoft.com/office/excel-specifications-and-limits */
 export const sheetLimits = { rows: 1_048_576, cellCharacters: 32_767 };
 
 /** Says what a spreadsheet would cut of a file; null when it shows all of it. */
@@ -90,18 +87,9 @@ export function fileExtension(format: ExportFormat, compression: Compression): s
 }
 
 /** What the name of an export's file tells: its slice as it was asked for, or a version in its place. */
-export type FileNameParts = {
-  readonly tenant: string;
-  readonly store?: string | undefined;
-  readonly month?: string | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly kind?: string | undefined;
-  readonly where?: string | undefined;
-  readonly dataset?: string | undefined;
-  readonly versionName?: string | undefined;
-  readonly split?: string | undefined;
-};
+export type FileNameParts = { readonly tenant: string } & {
+  readonly [part in 'store' | 'month' | 'from' | 'to' | 'kind' | 'where']?: string | undefined;
+} & { readonly [part in 'dataset' | 'versionName' | 'split']?: string | undefined };
 
 /** A name for the file, such as `TX_DFW_2001-03.csv.gz`, without characters that a file system could refuse. */
 export function exportFileName(parts: FileNameParts, extension: string): string {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
@@ -40,9 +41,8 @@ export function createExportKind(context: WorkContext): HeldKind<StoredJob> {
 }
 
 /**
- * Does all that is left of a job. It cuts the slice unless that was done, counts what the counters cannot tell, makes
- * the missing parts, and completes the job if the file holds what was pinned. Throws `export_mismatch` if it does not,
- * `store_fenced`, `JobLost`, and whatever an attempt may fail with.
+ * Does all that is left of a job: cuts the slice, counts it, makes missing parts, and completes it if the file holds
+ * what was pinned. Throws `export_mismatch`, `store_fenced`, `JobLost`, and what an attempt may fail with.
  */
 async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, write } = call;
@@ -63,7 +63,7 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
     bytes: sumOf([...progress.values()].map(({ bytes }) => bytes)),
   }));
   const { compression } = job.options;
-  const head = await collect(compress([format.head], compression));
+  const head = await buffer(compress([format.head], compression));
   const hash = new ThreadHash();
   await hash.update(head);
   const made = await makeParts(context, parts, {
@@ -72,7 +72,7 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
     tally: (part, now) => void progress.set(part, now),
   });
   assertSame(made.parts, totals);
-  const tail = await collect(compressTail(format, made.parts.map(toFilePart), compression));
+  const tail = await buffer(compressTail(format, made.parts.map(toFilePart), compression));
   const ends = await writeEnds(context, { head, tail }, call);
   signal.throwIfAborted();
   await made.hash.update(tail);
@@ -80,12 +80,6 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const file = { format, parts: made.parts, ends, sha256, totals };
   const delivery = job.schedule_id === null ? null : await deliver(context, { ...call, ...file });
   await complete(context, call, { ...file, delivery });
-}
-
-async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
 }
 
 function toFilePart({ rows, body_bytes, layout }: DonePart) {

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type Actor, hasScope, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
@@ -6,25 +7,16 @@ import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
 import type { ListedKind } from '../../platform/jobs/listed.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { ExportJob, Manifest } from '../jobs.contract.ts';
-import type { ExportState } from '../values.ts';
+import type { ExportJob, exportJobsContract, Manifest } from '../jobs.contract.ts';
 import { type StoredJob, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
-
-type ListRequest = {
-  tenant?: string;
-  state?: ExportState;
-  schedule?: string;
-  limit?: number;
-  cursor?: string;
-};
 
 /** One page of the jobs of tenants in reach, the latest first. Throws 400 `cursor_invalid`. */
 export async function listJobs(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  request: ListRequest,
+  request: Static<typeof exportJobsContract.listExports.query>,
 ): Promise<Page<ExportJob>> {
   const { tenant, state, schedule, limit, cursor } = request;
   const scope = { list: 'exports', filters: { tenant, state, schedule } };

@@ -1,9 +1,9 @@
 import { addDays } from '../../kernel/day.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { findScanEnd, listRecords, type RecordKey } from '../queries.ts';
+import { findScanEnd, listRecords, type RecordKey, type RowScan } from '../queries.ts';
 import { isCounted, type Slice, taggedWindows } from '../slice/slice.ts';
 import { maxSegments } from './open-segments.ts';
-import { firstDayBeyond, type ScanPlan } from './plan-scan.ts';
+import { firstDayBeyond, planWhole, type ScanPlan } from './plan-scan.ts';
 import { dayEdge, planTimes, type TimeDays, type TimePlan } from './plan-times.ts';
 import { listTaggedDays, listTimeDays, type TimeDay, type WholeSegment } from './queries.ts';
 import { listSliceSegments } from './sum-segments.ts';
@@ -55,14 +55,23 @@ function scanFiltered(
   { filtered: scanLimit, bytes: scanBytes }: ScanLimits,
 ): Promise<Scan> {
   const scan = { ...options, scanLimit, scanBytes };
-  return db.transaction(
-    async (connection) => {
-      const rows = await listRecords(connection, slice, scan);
-      const end = cutAt(rows, options.limit) ?? (await findScanEnd(connection, slice, scan));
-      return { rows, end: end ?? options.times.end };
-    },
-    { isolation: 'repeatable read' },
-  );
+  return db.transaction((connection) => readFiltered(connection, slice, scan, options.times.end), {
+    isolation: 'repeatable read',
+  });
+}
+
+/** Reads a page with a filter, and how far it looked: up to `end` at most. */
+export async function readFiltered(
+  snapshot: Queryable,
+  slice: Slice,
+  scan: RowScan & { scanLimit: number },
+  end: RecordKey | null,
+): Promise<Scan> {
+  const rows = await listRecords(snapshot, slice, scan);
+  return {
+    rows,
+    end: cutAt(rows, scan.limit) ?? (await findScanEnd(snapshot, slice, scan)) ?? end,
+  };
 }
 
 /** Finds which segments hold the next cold records, and on which days; null when none do. */
@@ -92,16 +101,14 @@ export async function planColdTimes(
   );
   const [from, to] =
     few.last === null ? [first, last] : descending ? [few.last, last] : [first, few.last];
-  const sum = (of: 'count' | 'bytes') => few.segments.reduce((total, one) => total + one[of], 0);
   return {
     slice: { ...slice, from, until: addDays(to, 1) },
     looks,
-    plan: {
-      days: [],
-      parts: few.segments.map((segment) => ({ segment, ranges: [[0, segment.count - 1]], times })),
-      ...{ rowCount: sum('count'), bytes: sum('bytes'), isFull: false },
-      end: few.last === null ? times.end : dayEdge(tenant, few.last, descending),
-    },
+    plan: planWhole(
+      few.segments,
+      few.last === null ? times.end : dayEdge(tenant, few.last, descending),
+      times,
+    ),
   };
 }
 

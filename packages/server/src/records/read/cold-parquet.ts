@@ -11,6 +11,7 @@ import {
   isDayOf,
   type PlanOptions,
   planScan,
+  planWhole,
   type ScanPlan,
   storeDayOf,
   tenantsBeyond,
@@ -98,12 +99,7 @@ async function searchHolders(
   if (tooMany !== undefined && last === null) return null;
   const end = last === null ? null : beyondTenant(last, descending);
   if (holders.length === 0) return { rows: [], end };
-  const parts = holders.map((segment): SegmentRows => {
-    return { segment, ranges: [[0, segment.count - 1]] };
-  });
-  const sum = (of: 'count' | 'bytes') => holders.reduce((total, holder) => total + holder[of], 0);
-  const plan = { days: [], parts, rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false };
-  return readPlan(tiers, slice, { ...options, plan, looks: null });
+  return readPlan(tiers, slice, { ...options, plan: planWhole(holders, end), looks: null });
 }
 
 /** Finds in the catalogue which days of which segments hold the next records. */

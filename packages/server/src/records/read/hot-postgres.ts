@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
-import { scanHotTimes } from './by-time.ts';
+import { readFiltered, scanHotTimes } from './by-time.ts';
 import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
 import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from './tier.ts';
@@ -41,10 +41,7 @@ async function scanFiltered(
 ): Promise<Scan> {
   const found = await findStretches(db, slice, { ...options, limit: options.scanLimit });
   if (found.stretches?.length === 0) return { rows: [], end: found.end };
-  const scan = { ...options, stretches: found.stretches };
-  const rows = await queries.listRecords(db, slice, scan);
-  const end = cutAt(rows, options.limit) ?? (await queries.findScanEnd(db, slice, scan));
-  return { rows, end: end ?? found.end };
+  return readFiltered(db, slice, { ...options, stretches: found.stretches }, found.end);
 }
 
 /** Without a dataset the slice is read directly, because its records follow one another in the order of the key. */
@@ -83,10 +80,7 @@ async function findHotStretches(
   };
 }
 
-/**
- * Returns how many days are looked up: as many as a page of 100 or 500 records needs if each lies on a day of its own,
- * and the day of the cursor; more with a filter. 600 days take about 5 ms.
- */
+/** So many days are looked up: one for each record of a page, and the cursor's; more with a filter. 600 take 5 ms. */
 function daysFor(limit: number): number {
   if (limit <= 101) return 105;
   return limit <= 501 ? 600 : 3_000;

@@ -16,23 +16,6 @@ import type { ColdReader } from '../segments/segment.ts';
 import { listPieces, type Segment } from './queries.ts';
 import type { FilePart } from './scan-sql.ts';
 
-/**
- * Opens the objects of segments, calls `read` with their local paths, and releases them. All are open at the same time,
- * so pass only a few. Throws 500 `segment_damaged` when an object is missing or is not what was written, and 503
- * `cold_tier_unavailable` when memory is short.
- */
-async function withSegments<T>(
-  cold: ColdReader,
-  segments: readonly Segment[],
-  read: (paths: string[]) => Promise<T>,
-): Promise<T> {
-  return withOpened(
-    cold,
-    segments.map((segment) => ({ segment, pieces: undefined })),
-    read,
-  );
-}
-
 /** So many segments are open at the same time; more only when a single day of a store lies in more. */
 export const maxSegments = 16;
 
@@ -53,7 +36,7 @@ export async function queryInGroups<Row extends Record<string, unknown>>(
     options.signal?.throwIfAborted();
     const group = segments.slice(at, at + maxSegments);
     const read = (paths: string[]) => cold.duckdb.run<Row>(sqlOf(paths), options);
-    rows.push(...(await withSegments(cold, group, read)));
+    rows.push(...(await withOpened(cold, toWhole(group), read)));
     await rest?.();
   }
   return rows;
@@ -102,11 +85,7 @@ export async function withRows<T>(
     if (isWhole || !isUnreadable || error.code !== 'segment_damaged') throw error;
     // The pieces are those of the object, so either it was damaged before it was written, or DuckDB wants to read more
     // of it than what it needs.
-    return withSegments(
-      cold,
-      rows.map(({ segment }) => segment),
-      readFiles,
-    );
+    return withOpened(cold, toWhole(rows.map(({ segment }) => segment)), readFiles);
   }
 }
 
@@ -128,6 +107,14 @@ type Opening = {
   readonly pieces: readonly ObjectPiece[] | undefined;
 };
 
+function toWhole(segments: readonly Segment[]): Opening[] {
+  return segments.map((segment) => ({ segment, pieces: undefined }));
+}
+
+/**
+ * Opens objects at the same time, so pass only a few, and calls `read` with their local paths. Throws 500
+ * `segment_damaged`, and 503 `cold_tier_unavailable` when memory is short.
+ */
 async function withOpened<T>(
   cold: ColdReader,
   wanted: readonly Opening[],
@@ -203,10 +190,7 @@ const unreadable: Meaning = {
   remedy: 'Restore it from a backup, then run svcctl retention verify.',
 };
 
-/**
- * Returns the error of a read whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
- * ObjectMissing, an ObjectDamaged, or the DuckDbError for a file whose checksum was right.
- */
+/** Returns 500 `segment_damaged` for what an object's reader threw, or DuckDB on a file with the right checksum. */
 export function segmentDamaged(
   { tenant, first_day, last_day, object_key }: Told,
   cause: unknown,

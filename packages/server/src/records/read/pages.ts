@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import {
   type CursorScope,
@@ -8,22 +9,17 @@ import {
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { recordsContract } from '../contract.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
+import { isOutOfReach, type Slice, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
 import type { orders } from '../values.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
 import { cutAt, mergeTiers, type ScanOptions, type Tier, usualLimits } from './tier.ts';
 
-export type PageRequest = SliceRequest & {
-  order?: (typeof orders)[number];
-  limit?: number;
-  cursor?: string;
-  /** `last`, or a time: where the first page begins. */
-  start?: string;
-};
+export type PageRequest = Static<typeof recordsContract.listRecords.query>;
 
 /** What pages are read from: the records, and the database that says which tags a dataset means. */
 type PageSource = { readonly db: Queryable; readonly records: Tier };

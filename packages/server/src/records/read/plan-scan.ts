@@ -1,9 +1,9 @@
 import { addDays } from '../../kernel/day.ts';
-import type { RecordKey } from '../queries.ts';
+import type { RecordKey, Times } from '../queries.ts';
 import { joinRanges, type RowRange } from '../segments/row-ranges.ts';
 import { firstDay } from '../slice/slice.ts';
 import { maxSegments, type SegmentRows } from './open-segments.ts';
-import type { DayInSegment, DayKey, Segment } from './queries.ts';
+import type { DayInSegment, DayKey, Segment, WholeSegment } from './queries.ts';
 
 /** Which rows of which segments one scan reads, and how far it gets with them. */
 export type ScanPlan = {
@@ -66,6 +66,23 @@ export function planScan(days: readonly DayInSegment[], options: PlanOptions): S
     bytes,
     end: (isFull || options.mayBeMore) && last !== undefined ? boundary(last, descending) : null,
     isFull: isFull || sure >= limit,
+  };
+}
+
+/** Plans to search segments whole, of which `times` says more. */
+export function planWhole(
+  segments: readonly WholeSegment[],
+  end: RecordKey | null,
+  times?: Times,
+): ScanPlan {
+  const sum = (of: 'count' | 'bytes') => segments.reduce((total, one) => total + one[of], 0);
+  return {
+    ...{ days: [], rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false },
+    parts: segments.map((segment) => ({
+      segment,
+      ranges: [[0, segment.count - 1] as const],
+      ...(times && { times }),
+    })),
   };
 }
 

@@ -9,19 +9,10 @@ import type { Shares } from '../versions.contract.ts';
 import { parseWhere } from '../where/parse.ts';
 
 /** Which records are meant, as a client says it. */
-export type SliceRequest = {
-  tenant?: string;
-  store?: string;
-  month?: string;
-  from?: string;
-  to?: string;
-  kind?: string;
-  source?: string;
-  event_id?: string;
-  where?: string;
-  dataset?: DatasetName;
-};
-
+export type SliceRequest = { dataset?: DatasetName } & Partial<
+  Record<'tenant' | 'store' | 'month' | 'from' | 'to' | 'kind' | 'source', string> &
+    Record<'event_id' | 'where', string>
+>;
 export type TenantSliceRequest = SliceRequest & { readonly tenant: string };
 
 /** Which records are meant, once checked: whole UTC days from `from` to before `until`. Undefined restricts nothing. */
@@ -61,10 +52,7 @@ export type Slice = {
 /** A slice of one tenant. */
 export type TenantSlice = Slice & { readonly tenant: string };
 
-/**
- * `outside`: records that the other version has not; `moved`: records that it has in another split. `unlike` is what can
- * keep a record of the slice out of the other: `compareSlices` makes it.
- */
+/** Records that the other version has not (`outside`), or in another split. `unlike` comes from `compareSlices`. */
 export type Beside =
   | { readonly op: 'outside'; readonly unlike: Unlike }
   | { readonly op: 'moved'; readonly unlike: Unlike; readonly of: SplitSlice };
@@ -153,10 +141,7 @@ export function isOutOfReach(slice: Slice, actor: Actor): boolean {
 /** Up to so many windows of stores are conditions of a statement; more are rows that it joins. */
 export const fewWindows = 16;
 
-/**
- * Returns the windows in which a slice's tagged days lie, cut to its own store and days. Of a range only those are left
- * that touch it: a slice may have a thousand, of which a range of a few stores has some.
- */
+/** Returns the windows of the slice's dataset, cut to its store and days; of a range only those that touch it. */
 export function taggedWindows(
   slice: Pick<Slice, 'dataset' | 'tags' | 'store' | 'from' | 'until'>,
   range?: KeyRange,

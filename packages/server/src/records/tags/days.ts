@@ -1,9 +1,10 @@
+import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { dayAfter } from '../../kernel/day.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { type SliceRequest, toSlice } from '../slice/slice.ts';
-import type { DayRow } from '../tags.contract.ts';
+import { toSlice } from '../slice/slice.ts';
+import type { DayRow, tagsContract } from '../tags.contract.ts';
 import { tierOf } from '../values.ts';
 import { type CounterScope, untagged } from './counters.ts';
 import { addCoverage, type Coverage } from './coverage.ts';
@@ -11,18 +12,12 @@ import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
 import { clipStretches, type TenantStretches, toStretches } from './stretches.ts';
 import { readTagsOf } from './windows.ts';
 
-type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> & {
-  tenant: string;
-  limit?: number;
-  cursor?: string;
-};
-
 /** Returns one page of the days of a tenant or a store. Throws 400 `request_invalid` or `cursor_invalid`. */
 export async function listDays(
   db: Database,
   cursorKey: Buffer,
   actor: Actor,
-  request: DaysRequest,
+  request: Static<typeof tagsContract.listDays.query>,
 ): Promise<Page<DayRow>> {
   const { limit = 400, cursor, ...asked } = request;
   const { tenant } = asked;

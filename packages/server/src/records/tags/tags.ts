@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { addDays } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -7,8 +8,8 @@ import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
-import { isOutOfReach, type SliceRequest, toSlice } from '../slice/slice.ts';
-import { type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
+import { isOutOfReach, toSlice } from '../slice/slice.ts';
+import { type newTagSchema, type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
 import { listDays } from './days.ts';
 import * as queries from './queries.ts';
 import { countInOther, sumWindows } from './sums.ts';
@@ -32,19 +33,15 @@ export function addTagRoutes(
   http.route(tagsContract.listDays, ({ query, actor }) => listDays(db, cursorKey(), actor, query));
 }
 
-type NewTag = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> &
-  Required<Pick<SliceRequest, 'tenant' | 'dataset'>> & { note?: string; dry_run?: boolean };
-
-type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
-  limit?: number;
-  cursor?: string;
-};
-
 /** A tenant may have this many tags, because reading coverage looks at all of them. */
 const mostTags = 1000;
 
 /** Tags a window of days. Throws 400 `request_invalid`, also out of reach, 409 `tag_exists`, `tags_full`. */
-async function createTag(db: Database, act: Act, request: NewTag): Promise<Tagged> {
+async function createTag(
+  db: Database,
+  act: Act,
+  request: Static<typeof newTagSchema>,
+): Promise<Tagged> {
   const { note: text = null, dry_run = false, ...asked } = request;
   const { tenant, dataset } = asked;
   const { store = null, from = null, until } = toSlice(asked, act.actor, '/');
@@ -79,7 +76,7 @@ async function listTags(
   db: Database,
   cursorKey: Buffer,
   actor: Actor,
-  request: TagsRequest,
+  request: Static<typeof tagsContract.listTags.query>,
 ): Promise<Page<Tag>> {
   const { limit, cursor, dataset, ...asked } = request;
   const slice = toSlice(asked, actor, '?');

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import type { Actor } from '../../kernel/actor.ts';
 import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
@@ -8,26 +9,20 @@ import type { ColdReader } from '../segments/segment.ts';
 import { instantSql, readSegments } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';
 import { type Beside, compareSlices, isSplit, type KeyRange, type Slice } from '../slice/slice.ts';
-import type { Difference, VersionDiff } from '../versions.contract.ts';
+import type { Difference, VersionDiff, versionsContract } from '../versions.contract.ts';
 import * as queries from './queries.ts';
 import { readVersionSlice, type VersionSlice } from './version.ts';
 
 type Tools = { readonly db: Database; readonly cold: ColdReader; readonly cursorKey: Buffer };
 
-type DiffRequest = {
-  readonly id: string;
-  readonly to: string;
-  readonly limit?: number;
-  readonly cursor?: string;
-};
+type DiffRequest = { id: string } & Static<typeof versionsContract.diffVersions.query>;
 
 const usualLimit = 20;
 
 /**
- * Compares one stretch of two versions of a tenant: that of the first with the second, and the other way round. Both refer
- * to the same records, so whether the other has a record is a condition on this record alone, and no keys are compared.
- * What the definitions of the versions rule out is not read. Throws 404 `version_not_found`, 400 `request_invalid` for
- * versions of different tenants, and 409 `version_changed` when one lost records since the first page.
+ * Compares a stretch of two versions both ways. Whether the other has a record is a condition on this record alone, so
+ * no keys are compared, and what the definitions rule out is not read. Throws 404 `version_not_found`, 400
+ * `request_invalid` for other tenants, 409 `version_changed` when one lost records since the first page.
  */
 export async function diffVersions(
   tools: Tools,
