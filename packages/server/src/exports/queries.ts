@@ -6,9 +6,8 @@ import type { TypedSchema } from './jobs.contract.ts';
 import type { ExportFormat } from './values.ts';
 
 /**
- * Begins a transaction that sees one state of all tables for as long as an export takes: its reader is watched in place
- * of its statements. PostgreSQL reads along the key's index instead of sorting, so that the first row comes at once,
- * whatever the size. A sort was up to 20 % faster in the end, but its first row came only after seconds.
+ * Begins a transaction that sees one state for as long as an export takes. Without sorting the first row comes at once;
+ * a sort was up to 20 % faster in the end, but its first row came only after seconds.
  */
 export async function beginLongSnapshot(connection: Connection): Promise<void> {
   await connection.client.query(

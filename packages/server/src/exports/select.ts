@@ -28,9 +28,8 @@ export type Selection = {
 const excludedByVersion = ['store', 'month', 'from', 'to', 'kind', 'dataset'] as const;
 
 /**
- * Finds out which records a request means. `place` begins the paths in error messages: `?` for a query, `/` for a body.
- * Only a job reads all records before the first byte, as a `where` and a split of groups need. Throws 400 `request_invalid`, 404
- * `version_not_found`.
+ * Finds out which records a request means; `place` begins the paths in errors. Only a job reads all records before the
+ * first byte, as a `where` and groups need. Throws 400 `request_invalid`, 404 `version_not_found`.
  */
 export async function toSelection(
   db: Queryable,

@@ -12,10 +12,7 @@ const largePieceBytes = 256 * 1024;
 const smallPieceBytes = 64 * 1024;
 const quickMillis = 1_000;
 
-/**
- * Writes an export to the response, at the pace of the reader. Throws what ended it early: `ReaderGone` when the reader
- * took nothing for `stallMillis`. The caller then resets the connection.
- */
+/** Writes an export at the pace of the reader. Throws what ended it, as `ReaderGone`: then reset the connection. */
 export async function sendExport(
   response: ServerResponse,
   file: FileStream,
@@ -53,9 +50,8 @@ type Sending = {
 };
 
 /**
- * Answers by `send`, and watches the reader and its caller meanwhile. What goes wrong before the answer has begun is
- * thrown. Afterwards it is logged, as an early end of `what`, and the connection is reset, so that what arrived cannot
- * look whole.
+ * Answers by `send`, and watches reader and caller meanwhile. What fails before the answer has begun is thrown; after
+ * that it is logged, and the connection is reset, so that what arrived cannot look whole.
  */
 export async function answerWatched(
   { request, reply, recheck }: SendCall,

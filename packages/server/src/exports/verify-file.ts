@@ -27,10 +27,7 @@ type VerifyTools = {
   readonly onBytes: (bytes: number) => void;
 };
 
-/**
- * Reads a file whole and parses all of its rows again. Every byte is hashed, and rows, digest and SHA-256 of each part
- * are compared with the manifest. It goes on behind a difference, so that all of them are told.
- */
+/** Reads and parses a file whole: every byte is hashed, each part compared, and all differences are told. */
 export async function verifyFile(
   manifest: Manifest,
   source: FileSource,
@@ -284,10 +281,7 @@ function optionsOf({ format, compression, columns, ...manifest }: Manifest): Fil
   };
 }
 
-/**
- * Where head, parts and tail lie. The manifest has the sizes of the parts alone; of the others, Parquet has its magic
- * before them, CSV nothing behind them, and NDJSON neither, unless it is empty and compressed.
- */
+/** Where head, parts and tail lie. Around its parts Parquet has a magic before, CSV no tail, NDJSON neither. */
 function stretchesOf({ format, bytes, parts }: Manifest) {
   const ofParts = parts.reduce((sum, part) => sum + part.bytes, 0);
   const start = format === 'parquet' ? magic.length : Math.max(0, bytes - ofParts);

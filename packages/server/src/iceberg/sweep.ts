@@ -9,10 +9,7 @@ const youngMillis = 3_600_000;
 const keptDays = 30;
 const batchObjects = 1000;
 
-/**
- * Forgets the snapshots that cannot be read any more, and removes the objects that no snapshot needs, once they are an
- * hour old. It removes none while another database has the store.
- */
+/** Forgets unreadable snapshots, and removes objects an hour old that none needs, while the store is ours. */
 export async function sweepSnapshots(
   { db, store, fence }: Pick<SnapshotTools, 'db' | 'store' | 'fence'>,
   { log, signal, now }: { log: Log; signal: AbortSignal; now: () => number },

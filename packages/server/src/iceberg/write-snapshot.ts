@@ -87,10 +87,7 @@ async function look(db: Database, scope: Scope): Promise<Look> {
 /** So many objects are written at once. */
 const putsAtOnce = 16;
 
-/**
- * Writes the manifests of the tenants that changed and a list of all, and then notes them. Returns false when another
- * process noted the next snapshot first: what was written is then nobody's, and is swept away later.
- */
+/** Writes the manifests of changed tenants and a list of all. False when another process noted the next one first. */
 async function writeSnapshot(
   tools: SnapshotTools,
   scope: Scope,

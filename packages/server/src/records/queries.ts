@@ -105,9 +105,8 @@ function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
 }
 
 /**
- * Lists the days that have records of each given leaf, as one text: `0:12,3:7` means 12 on the first day and 7 on the
- * fourth. One row for each day took twice the time, because 500 leaves have 14,000 of them. It groups by tenant, because
- * a cluster hands on a lateral join only if a worker can answer it alone.
+ * Lists the days of each leaf that have records as one text: `0:12,3:7`, as a row for each took twice the time. It
+ * groups by tenant, because a cluster hands on a lateral join only if a worker can answer it alone.
  */
 export async function listLeafDays(
   db: Queryable,
@@ -344,10 +343,7 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: RowSc
     ) record order by stretch.number, ${recordOrder(options)}`;
 }
 
-/**
- * Without a limit, or with one given as a parameter, the planner would expect whole months in each stretch. There are
- * only a few limits, so that only a few statements are prepared.
- */
+/** Without a limit, or with a parameter, months would be planned for. A few limits make few prepared statements. */
 function innerLimit({ scanLimit, limit }: RowScan): Sql {
   const wanted = scanLimit ?? limit;
   return raw(String([101, 501, 10_000].find((size) => size >= wanted) ?? wanted));

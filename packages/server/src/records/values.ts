@@ -37,10 +37,7 @@ export function tierOf({ count, cold_count }: { count: number; cold_count: numbe
   return tier;
 }
 
-/**
- * The orders of records: `asc` goes tenant by tenant and store by store, the oldest of each first, and `desc` the other
- * way. `newest` and `oldest` go by time alone, over all stores of a tenant.
- */
+/** `asc` goes store by store, the oldest first, `desc` the other way; `newest` and `oldest` by time over all stores. */
 export const orders = ['asc', 'desc', 'newest', 'oldest'] as const;
 
 /** The three splits among which the shares of a dataset version divide its records. */

@@ -78,10 +78,7 @@ export function readRows(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
   });
 }
 
-/**
- * Reads a slice as `readRows` does, but hands on steps that are all cold as references to the local files of their
- * segments, which stay until `close`. `rowCount` does not count the rows of these.
- */
+/** Reads a slice, but hands on cold steps as references to local files, whose rows `rowCount` does not count. */
 export function readPieces(
   snapshot: Snapshot,
   form: RowForm,

@@ -11,10 +11,7 @@ type KeyedRow = { key: string; row: string };
 /** About this much is collected before it is handed on. */
 const pieceLength = 256 * 1024;
 
-/**
- * Merges the rows of two tiers by their keys, in whichever form they are, and cuts the keys off. A row that both tiers
- * have is handed on once. Both sides are read piece by piece, so that neither has to fit into memory.
- */
+/** Merges rows of two tiers by their keys, piece by piece, and cuts these off. What both have is handed on once. */
 export async function* mergeRows(
   left: AsyncIterable<Buffer>,
   right: AsyncIterable<Buffer>,

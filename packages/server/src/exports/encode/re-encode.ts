@@ -77,10 +77,8 @@ export function reEncodeRows(
 }
 
 /**
- * The value at a path of compact JSON, as a cell. A string becomes its text; numbers, true and false stay as they are
- * spelled; an object or array becomes JSON text; null, or nothing at that path, becomes NULL. It works on the source
- * text, so that 1.0 stays 1.0 and integers keep all their digits. A step that is a number selects an element of an
- * array.
+ * The value at a path of compact JSON, as a cell: the text of a string, numbers and words as spelled, JSON of others,
+ * NULL for null or nothing. A step that is a number selects an element of an array.
  */
 export function pickField(json: string, path: readonly string[]): Cell {
   const cell = pickJson(json, path);

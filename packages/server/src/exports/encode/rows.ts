@@ -28,9 +28,8 @@ export type RowForm = {
 };
 
 /**
- * JSON lines go through the CSV writers of the databases, too. The quote and the delimiter are characters that JSON
- * text never contains, so PostgreSQL quotes nothing; DuckDB, which would quote whatever contains a #, is told to quote
- * nothing. A key before a line ends with `keyEnd`, which it cannot contain either.
+ * JSON lines go through the CSV writers of the databases, with a quote and a delimiter that JSON never contains. DuckDB
+ * would quote what contains a #, so it is told to quote nothing. `keyEnd` ends a key.
  */
 export const jsonDialect = { quote: '\u0003', delimiter: '\u0004', keyEnd: '\u0002' } as const;
 

@@ -11,10 +11,7 @@ const worker = fileURLToPath(new URL('../../../bin/zstd-worker.js', import.meta.
 const gzipBlock = promisify(zlib.gzip);
 const nothing = Buffer.alloc(0);
 
-/**
- * Compresses one piece of a file: its head, the body of a part, or its tail. The output depends only on the bytes, not
- * on how they are cut; no bytes give no bytes. Outputs may be appended to each other.
- */
+/** Compresses a head, a body or a tail. The output depends on the bytes alone, and outputs may be joined. */
 export async function* compress(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
   compression: Compression,

@@ -51,10 +51,7 @@ function csv(options: FileOptions): Form {
   };
 }
 
-/**
- * NDJSON: one JSON object a line, without the members that have no value. With the columns of a record, in their order,
- * each line is the record as it was sent, which ingest accepts again.
- */
+/** NDJSON, without members that have no value. With the columns of a record its lines can be ingested again. */
 function ndjson(options: FileOptions): Form {
   const { template } = options;
   if (template !== undefined) return templated(options, template);

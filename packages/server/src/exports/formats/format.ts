@@ -32,9 +32,8 @@ export type FileOptions = {
 export type FileColumns = Pick<FileOptions, 'columns' | 'fields'>;
 
 /**
- * A format, bound to the options of one file. A file is its head, the bodies of its parts in their order, and its tail,
- * whether it has one part or many. All of this is before compression: each piece is compressed by itself (see
- * `compress`), since gzip members and zstd frames may follow each other in a file.
+ * A format of one file: its head, the bodies of its parts, and its tail, before compression. Each piece is compressed
+ * by itself, since gzip members and zstd frames may follow each other.
  */
 export type FileFormat = {
   readonly mediaType: string;
@@ -66,10 +65,7 @@ export type BodyOptions = {
 
 /** The rows of a slice, encoded. */
 export type Body = {
-  /**
-   * The number of records of the slice in the snapshot that the rows come from. It is known before the first row or,
-   * without `countsFirst`, after the last. Rejects if the snapshot cannot be opened or read.
-   */
+  /** The number of records in the snapshot, known before the first row or, without `countsFirst`, after the last. */
   readonly rowCount: Promise<number>;
   /** How many rows are encoded by now; it grows by whole chunks. */
   rowsSoFar(): number;

@@ -3,10 +3,7 @@ import { digestSumSql } from '../../records/sql.ts';
 import { recordColumns } from '../values.ts';
 import type { FileFormat, FileOptions, WrittenBody } from './format.ts';
 
-/**
- * Whether a file contains exactly everything that the digest is computed from. A spreadsheet's cells may have a guard,
- * and it has no NULL. In JSON the enrichment is recognized by being the last member.
- */
+/** Whether a file has all that the digest is of. A spreadsheet has guards and no NULL; JSON ends with enrichment. */
 export function proofOf(options: FileOptions): FileFormat['proof'] {
   const { format, columns, fields, template, profile } = options;
   if (fields !== undefined || template !== undefined) return 'rows';
@@ -129,10 +126,8 @@ const texts = ['tenant', 'store', 'event_id', 'occurred_at', 'kind', 'source', '
 const enrichmentKey = ',"enrichment":';
 
 /**
- * The columns of a record, taken out of its line. A key is told from text by its quote, which would be escaped inside
- * text, and before the enrichment, which is the last member, there are only the keys of the record. So numbers and the
- * enrichment are cut out as they are spelled, and only the part before the enrichment has to be parsed. Whether the
- * enrichment is right is shown by the digest.
+ * The columns of a record, cut out of its line as they are spelled: a quote tells a key from text, and before the
+ * enrichment, which is last, there are only the keys of the record. The digest shows whether it is right.
  */
 function contentSql(lines: string): string {
   const values = texts.map((name) =>

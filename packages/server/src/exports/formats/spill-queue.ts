@@ -8,9 +8,8 @@ const memoryBytes = 4 * 1024 * 1024;
 const readBytes = 256 * 1024;
 
 /**
- * A queue of bytes between the database and a reader that may be slow. Some megabytes are in memory, the rest in a
- * temporary file of at most `maxFileBytes`. So the database is done, and its snapshot is free, while the reader still
- * reads. The file has no name once it is open, so that a crash leaves nothing behind.
+ * A queue of bytes for a reader that may be slow: some megabytes in memory, the rest in a file of at most
+ * `maxFileBytes` without a name, so that the snapshot is free meanwhile and a crash leaves nothing behind.
  */
 export class SpillQueue {
   readonly #dir: string;

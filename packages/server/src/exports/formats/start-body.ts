@@ -12,9 +12,8 @@ import { SpillQueue } from './spill-queue.ts';
 export type OpenRows = (snapshot: Snapshot) => Promise<TierRows>;
 
 /**
- * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs ahead of the
- * reader into a queue that spills to a file, and its connection is given back as soon as it has written its last row.
- * Of the cold rows only a few chunks are encoded ahead.
+ * Opens a snapshot of both tiers, counts the slice and begins to encode it. The database runs ahead into a queue that
+ * spills to a file, and its connection is given back after its last row.
  */
 export function startBody(
   source: ExportSource,

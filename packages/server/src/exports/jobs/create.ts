@@ -118,9 +118,8 @@ function versionOf(version: NonNullable<Selection['version']>): JobVersion {
 type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;
 
 /**
- * Pins the slice of a version, which is pinned already. Its count and digest are known unless it is being counted for the
- * first time or, since records of it are gone, anew; then `triple` is null, and the job measures them. So it is for a split
- * of it, and with a further `where`.
+ * Pins the slice of a version. Its triple is null, so that the job measures it, while it is counted, for a split of it,
+ * and with a further `where`.
  */
 async function pinVersion(
   connection: Connection,

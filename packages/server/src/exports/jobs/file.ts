@@ -148,10 +148,7 @@ type SendOptions = {
   readonly onOpen: () => void;
 };
 
-/**
- * Sends pieces of objects one after the other, at the pace of the reader, with one file open at a time. Each object is
- * checked before any byte of it is sent. Throws ObjectMissing, ObjectDamaged, `ReaderGone`.
- */
+/** Sends pieces at the reader's pace, each object checked. Throws ObjectMissing, ObjectDamaged, `ReaderGone`. */
 async function sendPieces(response: ServerResponse, options: SendOptions): Promise<void> {
   const { objects, pieces, stallMillis, signal, onOpen } = options;
   let isOpen = false;
@@ -216,10 +213,7 @@ export function slicePieces(pieces: readonly Piece[], range: ByteRange): Piece[]
 /** A range of a file in bytes: `start` is the first byte, `end` is the one after the last. */
 type ByteRange = { readonly start: number; readonly end: number };
 
-/**
- * The range that a Range header asks for (RFC 9110 §14). null means the whole file, because there is no header, or it
- * is not understood, or it names several ranges. `unsatisfiable` means that no byte is in the range.
- */
+/** The range of a Range header (RFC 9110 §14); null: the whole file, as for several ranges, or an odd header. */
 export function parseRange(
   header: string | undefined,
   sizeBytes: number,

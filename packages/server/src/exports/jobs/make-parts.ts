@@ -21,9 +21,8 @@ const partsAtOnce = 3;
 export type Tally = (part: number, progress: JobProgress) => void;
 
 /**
- * Makes the parts that are not done, which together must have the digest, and adds all parts, in their order, to the
- * hash of the file: those that are made here before their local file is gone, and those of earlier attempts as the store
- * has them. A part that is missing or damaged is made anew.
+ * Makes the missing parts, and adds all in their order to the hash of the file: new ones before their local file is
+ * gone, others as the store has them. A missing or damaged part is made anew.
  */
 export async function makeParts(
   context: WorkContext,

@@ -199,10 +199,7 @@ type EndedJob = Pick<ShownJob, 'id' | 'tenant' | 'file_name' | 'error'> & {
 /** So many are told of at once; the others at the next look. */
 const mostEnded = 10_000;
 
-/**
- * Lists the jobs that were done or have failed since a time, and in the quarter of an hour before it, the oldest first: a
- * transaction that ends a job may be seen late. Null: in the last quarter of an hour.
- */
+/** Lists jobs that ended since a time, or in the quarter of an hour before it, as a commit may be seen late. */
 export async function listEndedExports(db: Queryable, since: string | null): Promise<EndedJob[]> {
   return db.query<EndedJob>(sql`
     select id, tenant, file_name, error, state, ${instantText('finished_at')} as finished_at from exports
@@ -358,16 +355,10 @@ export async function markRemoved(db: Queryable, { tenant, id }: JobId): Promise
     where tenant = ${tenant} and id = ${id} and files_removed_at is null and expires_at <= now()`);
 }
 
-/**
- * Whether this part may lie in the folder of its run, which is why runs are remembered also when they failed or were
- * cancelled: a part that is made anew, or whose run is about to be stopped, may be there.
- */
+/** Whether this part may lie in the folder of its run, also of a failed or cancelled one. */
 export const mayBeDelivered = sql`p.rows is distinct from 0`;
 
-/**
- * Deletes jobs older than 90 days that have no objects any more. What was delivered, if only in part, stays known for as
- * long as somebody may ask where the records of a person went.
- */
+/** Deletes jobs older than 90 days without objects. What was delivered stays known, for who asks where records went. */
 export async function pruneJobs(db: Queryable): Promise<void> {
   await db.query(sql`
     with old as (

@@ -33,10 +33,8 @@ export function isReadBack({ number }: { number: number }, { options }: StoredJo
 }
 
 /**
- * Makes one part of a file: its rows are encoded, proved and stored as an object. The part counts as done when its row
- * in the database says so, which is written last. Then `use` gets the path of the file that is the object or, where the
- * store is elsewhere, was sent and acknowledged as that; it may be gone afterwards. Throws `JobLost` when the job belongs
- * to another runner by then.
+ * Encodes, proves and stores a part. It is done once its row says so, which is written last. Then `use` gets the path
+ * of the file that is, or was sent as, the object. Throws `JobLost` when the job is another runner's.
  */
 export async function writePart<T>(
   context: WorkContext,

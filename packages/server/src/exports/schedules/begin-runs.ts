@@ -126,9 +126,8 @@ export async function beginRuns(
 }
 
 /**
- * Queues a run of what was stored since the last one that was delivered. All minutes that were missed are one run. The
- * interval is between two pins: whoever stores records takes their time under a lock that a pin waits for, so what is
- * committed later has a later time, and goes out in the next run.
+ * Queues a run of what was stored since the last delivered one; missed minutes are one run. Who stores takes the time
+ * under a lock that a pin waits for, so what is committed later goes out in the next run.
  */
 async function beginRun(
   db: Database,

@@ -245,10 +245,7 @@ function isSamePlace(one: Place, other: Place): boolean {
   return one.target === other.target && one.access_key_id === other.access_key_id;
 }
 
-/**
- * Tries the place that a change names, or the new key of the present one, and returns them as they are stored; null when
- * the change names neither. Another folder of the same bucket keeps its key.
- */
+/** Tries the place or the key that a change names, and returns it as stored; null for neither. */
 async function tryNewPlace(
   { id, tenant, name, ...now }: queries.StoredSchedule,
   { to = now.target, credentials }: ScheduleChange,

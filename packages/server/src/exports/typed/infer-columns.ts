@@ -28,9 +28,8 @@ type Seen = {
 };
 
 /**
- * Infers the columns that the fields of some enrichments make, given as JSON text. A field has the type that most of its
- * values have; one whose values are all null, empty, or arrays of different types makes no column. `left_out` is how many
- * scalar fields were seen that are not among the columns.
+ * Infers columns from enrichments. A field has the type that most of its values have, and makes no column if all are
+ * null, empty, or mixed arrays. `left_out` counts the scalar fields that are in none.
  */
 export class ColumnInference {
   readonly #root = newSeen();

@@ -98,10 +98,7 @@ function toTake(
   return [{ store, day, place, hot: records - cold, hotCount, cold, coldCount: cold_count }];
 }
 
-/**
- * Returns `wanted` of the numbers below `count`, one at some place in each of as many equal stretches of them. Multiples
- * of the golden ratio are spread evenly and follow no rhythm that records may have.
- */
+/** Returns `wanted` of the numbers below `count`, one in each equal stretch; the golden ratio has no rhythm. */
 export function spread(count: number, wanted: number, phase: number): number[] {
   return Array.from({ length: wanted }, (_, n) => {
     const first = Math.floor((n * count) / wanted);
@@ -141,10 +138,7 @@ const dayMillis = 86_400_000;
 /** Pieces of five minutes. */
 const piecesOfDay = 288;
 
-/**
- * Returns where the others are looked for: in the whole day, or in the same part of each of its pieces, as long as the
- * keys in all of them may be read. A busy time gives more than a quiet one then, as it should.
- */
+/** Returns where the others are looked for: in the whole day, or in the same part of each of its pieces. */
 export function toSampledStretches(takes: readonly Take[], keysEach: number): SampledStretch[] {
   return takes.flatMap(({ store, day, hot, hotCount }) => {
     if (hot === 0 || hot === hotCount) return [];

@@ -31,9 +31,8 @@ export type SampledRecord = {
 };
 
 /**
- * Returns the stores of a slice in which some place of a sample lies; see `pickDays`. `phase` says where in its
- * stretch the first one lies. The result is empty when the slice has no records. Without
- * `offset 0` PostgreSQL would compute each step anew wherever its name stands.
+ * Returns the stores in which a place of a sample lies (see `pickDays`), or none. Without `offset 0` each step would be
+ * computed anew wherever its name stands.
  */
 export async function pickStores(
   db: Queryable,

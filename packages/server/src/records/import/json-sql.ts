@@ -2,13 +2,9 @@ import { literal } from '../../platform/duckdb.ts';
 import type { ColumnType } from '../../platform/duckdb-types.ts';
 
 /**
- * DuckDB's SQL that spells a value of this type as JSON text, exactly: integers and decimals with all their digits, and
- * floating point in the shortest text that reads back as the same number. A value that is NULL gives NULL; inside of
- * lists, structs and maps it gives `null`. What JSON has no number for (NaN, infinity) gives text that is no JSON, so
- * that its record is rejected. Times are RFC 3339 text in UTC; those without a zone are taken to be in UTC. Bytes are
- * base64. Answers null for a type that has no such text.
- *
- * DuckDB's own `to_json` rounds decimals to floating point.
+ * SQL that spells a value of this type as JSON, exactly, which DuckDB's `to_json` does not do for decimals; null for a
+ * type that has no such text. NULL gives NULL, and `null` inside of others; NaN and infinity give no JSON, so that
+ * their record is rejected; times are RFC 3339 in UTC, bytes base64.
  */
 export function jsonSql(type: ColumnType, value: string, depth = 0): string | null {
   if (type.isJson) return jsonTextSql(value);

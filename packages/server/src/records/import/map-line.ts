@@ -3,10 +3,8 @@ import { createRoles, givenMembers, hasWholeEnrichment, type Mapping } from './m
 import { createSpelling } from './spell-field.ts';
 
 /**
- * Returns a function that makes the line of a record out of a line of NDJSON. Values are taken over to the letter.
- * Members are the fields of their names or as mapped, and all others are keys of the enrichment, unless one of them is
- * the whole enrichment: then the others stay beside it, and the service refuses the record for them. A line that is no
- * object is returned as it is.
+ * Returns what makes a record's line of a line of NDJSON, to the letter: members are fields, as mapped, and others keys
+ * of the enrichment, or beside a whole one, for which the service refuses them. Others than objects stay.
  */
 export function createLineMapper(mapping: Mapping): (line: string) => string {
   const scanner = new JsonScanner('');

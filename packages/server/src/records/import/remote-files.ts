@@ -146,10 +146,7 @@ async function assertSame(
   throw new ObjectMissing(info.key);
 }
 
-/**
- * Cuts `s3://bucket/folder/*.parquet?region=…` into what is listed and which of it is meant. Without `*` and `[…]` it is
- * one file, or all below a folder. `?` is no pattern, because the query begins with it.
- */
+/** Cuts a URL into what is listed and which of it is meant: a file, a folder, or a pattern without `?`. */
 function readUrl(url: string): { bucket: string; prefix: string; pattern: RegExp; query: string } {
   const [, bucket = '', rest = '', query = ''] =
     /^s3:\/\/([^/?]*)\/?([^?]*)(\?.*)?$/i.exec(url) ?? [];

@@ -10,10 +10,7 @@ const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const printedTime =
   /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)(Z|[+-]\d\d(?=$)|[+-]\d\d:?\d\d)?$/;
 
-/**
- * Returns a function that spells a value as the member of a record wants it. It is given as JSON text. What cannot be
- * meant is returned as it is: then the service says what is wrong, as it does of every other record.
- */
+/** Returns what spells a value, given as JSON, for a record. What cannot be meant stays: the service says why. */
 export function createSpelling(
   timeUnit: TimeUnit | undefined,
 ): (field: RecordField, json: string) => string {

@@ -25,10 +25,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   ...['TIMESTAMP', 'TIMESTAMP_S', 'TIMESTAMP_MS', 'TIMESTAMP_NS', 'TIMESTAMP_TZ'],
 ]);
 
-/**
- * Whether values of this type are the same after they were written as Parquet, and are spelled as JSON by their type
- * alone. Text that is JSON is not, and neither are maps, which may have a key twice.
- */
+/** Whether values of this type stay the same in Parquet, and are spelled as JSON by it: no JSON text, no maps. */
 export function isPlainType({ kind, isJson, parts, names }: ColumnType, depth = 1): boolean {
   if (isJson || depth > maxNesting) return false;
   if (kind === 'LIST' || kind === 'ARRAY' || kind === 'STRUCT') {

@@ -47,9 +47,8 @@ const colon = 0x3a;
 const quote = 0x22;
 
 /**
- * Reads `{"records":[…]}` while it arrives, reports each element in order and returns how many there were. Throws
- * EnvelopeFault, possibly after elements have been reported: collect them, and store them only when it has returned.
- * Elements that are longer than any record may be are not looked into.
+ * Reads `{"records":[…]}` while it arrives, and returns how many elements there were. Throws EnvelopeFault, also after
+ * some were reported: store them only when it has returned. Those too long are not looked into.
  */
 export async function readBatch(
   chunks: AsyncIterable<Buffer>,
@@ -232,10 +231,7 @@ export function readLine(line: string, limits: RecordLimits): RecordReading {
 /** A fault this near to the end of what has arrived may not be one: the rest of a word may be missing. */
 const cutBytes = 16;
 
-/**
- * A part of a JSON text that moves forward as the text arrives. However long the text is, little of it is held in
- * memory, and other requests are served while more of it is awaited.
- */
+/** A part of a JSON text that moves forward as it arrives: little is in memory, and others are served meanwhile. */
 class JsonWindow {
   readonly scanner = new JsonScanner('');
   readonly #chunks: AsyncIterator<Buffer>;

@@ -15,16 +15,12 @@ export const fewRows = 500;
 const columns =
   'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
 
-/**
- * The SQLSTATE by which the statements here undo what they did, because a record whose identity was taken, or the cold
- * records of a day, came or went while they ran. The function `refuse` in the migrations raises it.
- */
+/** The SQLSTATE by which statements undo themselves when records came or went meanwhile; see `refuse` in migrations. */
 export const changedMeanwhile = 'SV001';
 
 /**
- * Copies rows straight into the table, all of which are hoped to be new, and counts them. That takes half the time of
- * `storeNew`. Throws 23505 when one of them is stored already, and `changedMeanwhile`. When days have cold records
- * against which the part was not checked, nothing is stored, and they are returned.
+ * Copies rows that are hoped to be new, in half the time of `storeNew`, and counts them. Throws 23505 when one is
+ * stored, and `changedMeanwhile`. Returns days with unchecked cold records; then nothing is stored.
  */
 export async function copyNew(
   connection: Connection,
@@ -124,9 +120,8 @@ export type Stored = {
 };
 
 /**
- * Stores and counts those of the rows whose identity is free, and compares the others with what is stored. It is one
- * statement and one transaction: a round trip takes as long as storing ten rows. Throws `changedMeanwhile`, and 55P03 when it
- * waits longer than `lockMillis` for another transaction. All rows get one `recorded_at`; `lockPins` explains why.
+ * Stores and counts rows whose identity is free, and compares the others, in one statement: a round trip takes as long
+ * as ten rows. Throws `changedMeanwhile`, 55P03 after `lockMillis`. One `recorded_at` for all: `lockPins`.
  */
 export async function storeNew(
   db: Queryable,
@@ -224,9 +219,8 @@ const ordinalsOfCompared = `(select array_agg(ordinal) from compared where is_sa
       (select array_agg(ordinal) from compared where not is_same) as conflicts`;
 
 /**
- * Stores and counts the only row of a part if its identity is free and its day has no cold records; otherwise nothing
- * is stored, and the result is false. It takes PostgreSQL less than two thirds of the time of `storeNew`, most of whose
- * steps have nothing to do for such a row and are set up all the same. Throws what `storeNew` throws.
+ * Stores and counts the only row of a part, or returns false if it is there or its day has cold records. It takes two
+ * thirds of the time of `storeNew`, whose steps are set up all the same. Throws what that throws.
  */
 export async function storeOne(
   db: Queryable,
@@ -284,10 +278,8 @@ function sentRows(part: Part, ordinals: readonly number[]): Sql {
 }
 
 /**
- * SQL that adds the relation `added_days` to the counters of days, and then to those above, which all writers share:
- * they are locked last and until the commit. Each table waits for the one before it, because PostgreSQL promises no
- * order of its own, and each row for the one before it in the order of the keys: without that order, 8 writers
- * deadlocked at once. One day alone is not summed up.
+ * SQL that counts `added_days`, table by table and row by row in the order of keys: writers share these counters and
+ * hold them until the commit, and in another order eight of them deadlocked. One day alone is not summed up.
  */
 function countAdded({ areSeveral }: { areSeveral: boolean }): Sql {
   const above = (table: CounterTable, before: string) =>
@@ -324,10 +316,7 @@ function additionToHours(areSeveral: boolean): Sql {
 const daysAsJson = sql`json_agg(json_build_object('tenant', tenant, 'store', store, 'day', day,
   'cold_count', cold_count, 'cold_digest', cold_digest::text))`;
 
-/**
- * SQL that tells whether the counters `kept` of a day have cold records, and not just those of a check. Once they are
- * counted they are locked until the commit, so no move switches them any more.
- */
+/** Whether a day's counters `kept` have other cold records than those of a check; they stay locked until the commit. */
 function isUnchecked(checked: readonly ColdDay[]): Sql {
   return sql`kept.cold_count > 0 and (kept.tenant, kept.store, kept.day, kept.cold_count, kept.cold_digest) not in (
     select * from ${givenRows('checked', checked, {
@@ -357,10 +346,7 @@ function addedTo(table: CounterTable, before: string, areSeveral: boolean): Sql 
     where (select count(*) from ${raw(before)}) >= 0 ${raw(grouped)}) added`;
 }
 
-/**
- * A tenant's row also gets the time of the part. It comes after that of the part before, which has been committed: until
- * then its row is locked. So these times have the order of the commits, whatever the clock does.
- */
+/** A tenant's row has the time of its last part: under its lock, so that these times have the order of commits. */
 function additionTo(table: CounterTable, added: Sql): Sql {
   const key = raw(counterKeys[table].join(', '));
   const isTenants = table === 'leaf_tenants';
@@ -409,10 +395,8 @@ export async function lockPartitions(connection: Connection): Promise<void> {
 }
 
 /**
- * Makes partitions and attaches them with ATTACH, all in one round trip. CREATE TABLE … PARTITION OF would wait for any
- * reader of the table that has stalled, and would block every writer meanwhile. The constraint saves ATTACH from
- * scanning. They are statements of a block, because Citus hands the whole text that it was sent on to its workers, which
- * take one statement at a time.
+ * Attaches partitions in one round trip. CREATE TABLE … PARTITION OF would wait for stalled readers and block writers;
+ * the constraint saves a scan; Citus hands the whole text on to workers, which take one statement.
  */
 export async function attachPartitions(
   connection: Connection,

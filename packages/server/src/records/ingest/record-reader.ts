@@ -87,10 +87,7 @@ const rules: Record<Field, string> = {
   enrichment: 'enrichment must be a JSON object',
 };
 
-/**
- * Reads one record after another from the text of a scanner. Of several faults the first one is reported. A fault of
- * the grammar makes `end` -1; after any other fault, `end` is where the next element of a batch follows.
- */
+/** Reads records from a scanner, and tells the first fault. `end` is -1 after one of the grammar. */
 export class RecordReader {
   readonly #scanner: JsonScanner;
   readonly #latestMicros: number;
@@ -388,10 +385,7 @@ function hasSeparator(value: string): boolean {
   return value.includes('\u0001') || value.includes('\u001f');
 }
 
-/**
- * Returns whether the number that a JSON number spells lies between 0 and 1. The answer is exact: a number outside may
- * become 1 or -0 when it is rounded to a double, and PostgreSQL and DuckDB would see the difference.
- */
+/** Whether a JSON number is 0 to 1, exactly: rounded to a double, others may be 1 or -0, as databases would see. */
 function isFromZeroToOne(spelled: string): boolean {
   const value = Number(spelled);
   if (value < 0 || value > 1) return false;

@@ -39,11 +39,9 @@ const lockMillis = { alone: 1000, together: 200 };
 const mostLockWaits = 50;
 
 /**
- * Stores a part: records and counters in one transaction, which is durable when this returns. It may be repeated: a
- * part for which nobody knows whether it was committed, because the connection broke, is simply sent again. When the
- * part has records for days that are cold, nothing is stored at first. These records are looked up in the segments, and
- * then the part is stored without those that are there already. Throws 500 `segment_damaged` or 503
- * `cold_tier_unavailable`, and then nothing of the part is stored.
+ * Stores a part in one transaction, durable when this returns; if nobody knows whether it was, send it again. Records
+ * of cold days are looked up in segments first, and those found left out. Throws 500 `segment_damaged`, 503
+ * `cold_tier_unavailable`, and then nothing is stored.
  */
 export async function storePart(
   db: Database,
@@ -112,10 +110,7 @@ const allStored: Stored = { duplicates: null, conflicts: null, cold_days: null }
 const copyRefusals: ReadonlySet<string> = new Set([uniqueViolation, 'XX000']);
 const lockNotAvailable = '55P03';
 
-/**
- * Stores small parts of several callers in one transaction. Returns the outcome of each, or null for one of which
- * nothing is stored, because it has records for cold days; it can be stored alone. Throws when nothing is stored.
- */
+/** Stores small parts together. Returns null for one with records of cold days, to be stored alone. */
 export async function storeTogether(
   db: Database,
   parts: readonly Part[],

@@ -21,10 +21,7 @@ type TimeOptions = {
   isWhole?: boolean;
 };
 
-/**
- * Returns the stretch of time that begins at a key and holds about the wanted records; null when the days have none
- * beyond the key. Those of a day are thought to be spread evenly from its first to its last.
- */
+/** Returns the stretch of time from a key that holds about so many records, if days are even; null without any. */
 export function planTimes(
   { days, end }: TimeDays,
   { tenant, after, descending, wanted, isWhole = false }: TimeOptions,

@@ -47,10 +47,7 @@ export function fetchSql(parts: readonly FilePart[], slice: Slice, bound: KeyBou
     .join(' union all ');
 }
 
-/**
- * Finds the rows that a page shows by reading the narrow columns alone: at most `limit` rows and at most 8 MiB, among
- * the first `lookLimit` rows after the bound, or among all of them where it is null.
- */
+/** Finds the rows of a page in narrow columns: `limit` rows and 8 MiB at most, of `lookLimit` rows or all (null). */
 export function locateSql(
   parts: readonly FilePart[],
   slice: Slice,
@@ -99,10 +96,7 @@ export function locateSql(
     })::varchar as located`;
 }
 
-/**
- * Finds where a key stands among the rows of its day, by the position of the part: the first row after the key. DuckDB
- * skips the row groups before and after it, so this takes 3 to 5 ms in a day of a million rows.
- */
+/** Finds the first row after a key among those of its day, 3 to 5 ms for a million: other row groups are skipped. */
 export function positionSql(
   parts: readonly FilePart[],
   key: RecordKey,

@@ -22,10 +22,8 @@ export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Wh
 }
 
 /**
- * Returns the number of a slice's records, their bytes and their digest (decimal text, mod 2^64). They come from the
- * counters where these can tell, and otherwise from reading both tiers. A dataset means its tags as they are now,
- * unless the slice brings its tags along. If `db` is a connection, its transaction must hold one snapshot. Throws 500
- * `segment_damaged`.
+ * Returns a slice's records, bytes and digest (decimal text, mod 2^64): from counters where these tell, else from both
+ * tiers, by its tags, or those of now. A connection must hold a snapshot. Throws 500 `segment_damaged`.
  */
 export function measureSlice(
   db: Database | Queryable,

@@ -75,10 +75,7 @@ export function cutAt(rows: readonly RecordRow[], limit: number): RecordKey | nu
 /** One page is filled with at most this many scans, because each scan opens only a few segments. */
 const maxRounds = 8;
 
-/**
- * Reads both tiers as one. The hot tier is read before the catalogue of the cold one: a record that moves in between is
- * then seen in both and shown once. In the other order it might be seen in neither.
- */
+/** Reads both tiers as one, hot first: a record that moves is then seen twice and shown once, and never missed. */
 export function mergeTiers(hot: Tier, cold: Tier): Tier {
   return {
     async scan(slice, options) {

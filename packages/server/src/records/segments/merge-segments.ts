@@ -17,10 +17,7 @@ export type Merge = {
 /** This much is sorted at a time: for 135 MB, 128 MiB of memory were not enough, though DuckDB can spill to disk. */
 const partBytes = 32 * 1024 * 1024;
 
-/**
- * Writes the records of several segments into one, in the order of their keys. It sorts one stretch of the key after
- * another and then joins the sorted files as they are. Few records are one stretch.
- */
+/** Merges segments in key order: sorts stretch by stretch, and joins the sorted files as they are. */
 export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void> {
   const { paths, days, target, signal } = merge;
   const stretches = await stretchesOf(duckdb, merge);

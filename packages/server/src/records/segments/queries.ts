@@ -35,10 +35,7 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
     order by store, day`);
 }
 
-/**
- * Returns the hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since
- * 1970. The bounds are constants, so that only the partitions between them are planned.
- */
+/** Returns the hot records of whole days of a store in key order, for COPY. Constants bound the partitions planned. */
 export function selectHotRows(range: StoreRange): Sql {
   return sql`
     select store, (extract(epoch from occurred_at) * 1000000)::bigint as occurred_us,
@@ -307,10 +304,7 @@ export async function deleteEmptyCounters(
     delete from ${raw(table)} counter using ${change} where ${condition} and counter.count = 0`);
 }
 
-/**
- * Finds the first and the last time of counters again after records left for good. For days they come from the records
- * of both tiers, for all other counters from the counters one level below.
- */
+/** Finds first and last times anew after records left: of days from both tiers, else from the level below. */
 export async function renewTimes(
   connection: Connection,
   table: CounterTable,

@@ -7,10 +7,7 @@ import { digestSql, digestSumOf, instantSql, readSegments, vectorRows } from './
 
 const timeoutMillis = 600_000;
 
-/**
- * Thrown when a segment cannot be read (unreadable), holds records of another tenant (tenant), or has records that are
- * not in strictly ascending order of their keys (order).
- */
+/** A segment is unreadable, holds another tenant's records (tenant), or is not in strictly ascending order (order). */
 export class SegmentFault extends Error {
   readonly kind: 'unreadable' | 'tenant' | 'order';
 

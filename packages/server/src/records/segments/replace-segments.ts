@@ -54,10 +54,8 @@ type SegmentChange = {
 };
 
 /**
- * Replaces segments in the catalogue and corrects the counters, inside the caller's transaction, which should commit
- * soon. It locks and changes in the order of every other writer (days, hot rows, months, stores, tenants, each in the
- * order of the keys), so that no two writers deadlock. Returns by store and day what left for good. Throws
- * SourceChanged.
+ * Replaces segments and corrects counters in a transaction that should commit soon. It locks in the order of every
+ * other writer: days, hot rows, months, stores, tenants, by their keys. Returns by day what left. Throws SourceChanged.
  */
 export async function replaceSegments(
   connection: Connection,
@@ -231,9 +229,8 @@ type HotRemoval = {
 };
 
 /**
- * Deletes the hot rows that were copied, under the locks of `replaceSegments`. If the hot counters of a day are still
- * those of the copy, all its hot rows are deleted; if late records came in between, exactly the copied ones are. Throws
- * SourceChanged when the rows are not all there, and then the transaction changes nothing.
+ * Deletes the copied hot rows, under the locks of `replaceSegments`: all of a day whose counters are those of the copy,
+ * else exactly the copied. Throws SourceChanged when they are not all there, and nothing is changed.
  */
 export async function removeHotRows(
   connection: Connection,

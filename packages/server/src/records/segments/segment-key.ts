@@ -7,9 +7,8 @@ const hashChars = 16;
 const cutBytes = maxFolderBytes - hashChars - 1;
 
 /**
- * Returns the key of a segment's object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as
- * readers of Hive-style data sets expect it. There is nothing else below `records/`. A tenant's name that is too long
- * for file systems is cut and made unique with a hash; the file itself holds the whole name.
+ * Returns the key of an object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as readers of
+ * Hive-style data expect. There is nothing else below `records/`.
  */
 export function segmentKey(segment: {
   tenant: string;
@@ -40,10 +39,7 @@ export function tenantFolder(tenant: string): string {
 /** A character takes no more than this of a folder's name. */
 const longestChar = 12;
 
-/**
- * Returns the tenant whose objects lie in a folder of this name. Null where the name is nobody's, and where it may have
- * been cut: what stands before the hash would be the name of another tenant.
- */
+/** Returns whose a folder is; null for nobody's, and a name that may be cut: it would be another tenant's. */
 export function tenantOfFolder(folder: string): string | null {
   const tenant = decode(folder.slice('tenant='.length));
   if (tenant === null || tenantFolder(tenant) !== folder) return null;

@@ -27,10 +27,7 @@ export const segmentOrder = 'store, occurred_at, event_id';
 /** A multiple of DuckDB's vector of 2,048 rows. With 20,480 rows in a group a file was 30 % larger. */
 export const rowGroupRows = 61_440;
 
-/**
- * Returns the options of `copy … to … (…)` for this many records with this many bytes. The larger the records are, the
- * fewer stand in a row group, because DuckDB holds whole groups in memory.
- */
+/** The options of COPY for so many records and bytes: DuckDB holds whole row groups, so large records get fewer. */
 export function segmentFormatFor(count: number, bytes: number): string {
   const fitting = Math.floor(rowGroupBytes / Math.max(1, bytes / Math.max(1, count)) / vectorRows);
   return formatWith(Math.min(rowGroupRows, Math.max(1, fitting) * vectorRows));
@@ -48,10 +45,7 @@ function formatWith(rows: number): string {
   return `format parquet, compression zstd, row_group_size ${rows}`;
 }
 
-/**
- * Returns the rows of segments with the column `file_row_number`, counted from 0; a filter on it reads only the row
- * groups that it needs. Hive partitioning is off, because the tenant is read from the file.
- */
+/** Returns the rows of segments with `file_row_number`, from 0; a filter on it reads only the groups it needs. */
 export function readSegments(paths: readonly string[]): string {
   return `read_parquet(${listOf(paths)}, file_row_number = true, hive_partitioning = false)`;
 }

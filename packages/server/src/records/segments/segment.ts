@@ -90,9 +90,8 @@ export function dayKey({ store, day }: StoreDay): string {
 }
 
 /**
- * Divides the size of an object among its days in proportion to their bytes. The shares are whole numbers that add up
- * exactly to the size: what is left after rounding down goes to the largest remainders, and among equal ones to the
- * earlier.
+ * Divides the size of an object among its days by their bytes, in whole numbers: what is left after rounding down goes to
+ * the largest remainders, and among equal ones to the earlier.
  */
 export function shareStoredBytes(bytes: readonly number[], sizeBytes: number): number[] {
   const size = BigInt(sizeBytes);
@@ -111,10 +110,7 @@ function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Thrown when the catalogue, the counters or the hot records are not what a change of segments was prepared for:
- * another process changed them meanwhile, or they contradict each other. Trying again would find the same.
- */
+/** The catalogue, counters or hot records are not what a change was prepared for. Trying again finds the same. */
 export class SourceChanged extends Error {}
 
 /** What is needed to read cold records. */

@@ -25,11 +25,9 @@ type SpoolOptions = DayRange & {
 const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'enrichment'];
 
 /**
- * Writes the hot records of a tenant's whole days to a file, in the order of their keys, as the CSV that
- * `writeSegmentFromSpool` reads. Returns by store and day what the counters of the same snapshot say the file should
- * hold. The stores are copied one after another: each COPY then runs along the index of the key, and none has to sort.
- * Each reads from the store's first day to its last: over the partitions of 57 years a COPY of nothing takes 90 ms, which
- * is planning, and over one partition less than one. A move of 30,000 stores took eight minutes.
+ * Writes the hot records of whole days to a file in key order, as CSV for `writeSegmentFromSpool`. Returns by day what
+ * the counters of the same snapshot say. Store by store each COPY runs along the key, and from its first day to its
+ * last: to plan 57 years of partitions takes 90 ms, which were eight minutes for 30,000 stores.
  */
 export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
   const { tenant, firstDay, lastDay, signal } = options;
@@ -85,9 +83,8 @@ function rangesOf(tenant: string, days: readonly DayTriple[]): Iterable<StoreRan
 type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
 
 /**
- * Cuts a file of `spoolHotRows` where its records are so large that even the smallest row group of DuckDB would not fit
- * into its memory. Such records get files of their own, each of one row group at most. Usually nothing is cut, and the
- * file itself is the only part.
+ * Cuts a file of `spoolHotRows` where records are so large that DuckDB's smallest row group would not fit into its
+ * memory: such get files of one row group. Usually the file itself is the only part.
  */
 export async function splitSpool(
   path: string,
@@ -122,10 +119,7 @@ type Cut = { count: number; bytes: number };
 
 const lineFeed = 0x0a;
 
-/**
- * Finds where to cut lines. Each part that is cut off is of one of two kinds. Either no block of `rows` lines in it,
- * counted from its beginning, has more than `bytes`; or it has fewer lines than a block and about `bytes`.
- */
+/** Finds where to cut lines. No block of `rows` lines in a part has more than `bytes`, or the part has fewer lines. */
 export function createSplitter(block: { rows: number; bytes: number }) {
   const cuts: Cut[] = [];
   /** The complete blocks of the part that is being gathered. */

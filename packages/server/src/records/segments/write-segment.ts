@@ -22,9 +22,8 @@ type Target = {
 type SpoolSource = Target & { readonly tenant: string; readonly spoolPath: string };
 
 /**
- * Turns a file of `spoolHotRows` into a Parquet segment, row by row in the order of the file. Most lines are short. A
- * file with longer ones is read again with buffers for the longest possible line: 16 MiB of JSON are 27 MiB of CSV if
- * two thirds of them are quotes.
+ * Turns a file of `spoolHotRows` into a segment. If lines are long it is read again with larger buffers: 16 MiB of JSON
+ * are 27 MiB of CSV if two thirds are quotes.
  */
 export async function writeSegmentFromSpool(duckdb: DuckDb, source: SpoolSource): Promise<void> {
   try {
@@ -51,9 +50,8 @@ const spoolColumns = `{store: 'varchar', occurred_us: 'bigint', event_id: 'varch
   enrichment: 'varchar'}`;
 
 /**
- * Reads with several threads. That is safe because each line of the file is one record, so no thread can take the
- * inside of a text for the beginning of a line. With one thread (parallel = false) DuckDB would hold the whole file in
- * memory.
+ * Reads with several threads: each line is a record, so none takes the inside of a text for a line. One thread alone
+ * (parallel = false) would hold the whole file in memory.
  */
 async function writeFromCsv(duckdb: DuckDb, source: SpoolSource, lineBytes: number): Promise<void> {
   const bufferBytes = Math.max(lineBytes, 4 * mebibyte);
@@ -112,10 +110,7 @@ export async function writeSegmentFromRecords(
   await write(duckdb, source, `select ${columns.join(', ')} from (${source.rows})`);
 }
 
-/**
- * Writes rows to a file. Large records may stand together among many small ones: what fits on average does not fit
- * there, so the write is repeated with the smallest row groups when memory runs out.
- */
+/** Writes rows to a file, again with the smallest row groups when memory runs out: large records may stand together. */
 async function write(duckdb: DuckDb, target: Target, rows: string): Promise<void> {
   const { count, bytes, signal } = target;
   const options = { timeoutMillis, signal };

@@ -20,10 +20,7 @@ import {
 // This file expresses a slice as conditions of PostgreSQL on tables with the columns tenant, store and day or
 // occurred_at.
 
-/**
- * Returns the conditions for tables that count store-days (leaf_days, segment_days), for a slice without a dataset;
- * `fromDays` is for all. Labels are left out, because such tables do not know them.
- */
+/** The conditions for tables that count store-days, which know no labels, without a dataset; `fromDays` is for all. */
 export function dayConditions(slice: Slice): Sql[] {
   return [...sliceConditions(slice, dayColumn), ...windowConditions(slice, dayColumn)];
 }
@@ -205,9 +202,8 @@ function midnight(day: string, type: DayColumn['type']): string {
 }
 
 /**
- * Returns `from … where …` for the rows of a table that belong to a slice. Of many windows of stores each is looked up by
- * itself: as conditions, 717 of them took 270 ms to plan, and then each row was compared with all of them. If all windows
- * are such, the rows have the number of theirs as their `place`.
+ * Returns `from … where …` for the rows of a slice. Of many windows each is looked up by itself, numbered as `place` if
+ * all are of stores: 717 of them as conditions took 270 ms to plan, and were compared with each row.
  */
 function findRows(
   table: string,

@@ -14,9 +14,8 @@ export type ChunkRows = {
 };
 
 /**
- * Selects the rows of a chunk with one scan for each segment, and sorts them when they come from more than one stretch
- * of rows. One scan for each run would need no sorting, but takes 8 ms a run, while sorting 61,440 rows takes 70 ms.
- * `order` is null when the rows are already in the order of their keys.
+ * Selects the rows of a chunk by one scan a segment, sorted unless they are one stretch (`order` is null): a scan takes
+ * 8 ms a run, sorting 61,440 rows 70 ms.
  */
 export function chunkRows(
   chunk: Chunk,

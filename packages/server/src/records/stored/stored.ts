@@ -9,10 +9,7 @@ const hourMillis = 3_600_000;
 /** How much is shown: the hours of today and of the week before it, so many days, and so many days by tenant. */
 const [shownWeek, shownDays, tenantDays, mostTenants] = [7, 90, 28, 12];
 
-/**
- * What there is and what was stored lately, of these tenants; null means all. It reads counters alone: of all tenants a
- * row for each of them, for each hour and for each day that is over.
- */
+/** What there is and was stored lately, of these tenants, or of all (null), from counters alone. */
 export async function readStored(
   db: Database,
   tenants: readonly string[] | null,

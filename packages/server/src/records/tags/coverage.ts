@@ -16,10 +16,7 @@ export type CountedRow = CounterScope & {
 /** How many records lie in at least one tagged window, and how many in those of each dataset. */
 export type Coverage = { -readonly [kind in keyof Weight]: number };
 
-/**
- * Returns how many records of each row are tagged. The numbers are exact; they come from the counters of the snapshot
- * in which `db` must stand. If none of the tenants has tags, this costs one short statement.
- */
+/** Returns how many records of each row are tagged, exactly, from the counters of the snapshot of `db`. */
 export async function readCoverage(
   db: Queryable,
   rows: readonly CountedRow[],

@@ -14,10 +14,7 @@ export type TenantStretches = {
   readonly added: ReadonlyMap<string, readonly WeightedSpan[]>;
 };
 
-/**
- * Turns the tags of a tenant into stretches. A record that tags of its store and of all stores cover is covered once,
- * so `added` holds only the days that those of all do not cover.
- */
+/** Turns tags into stretches. What tags of a store and of all cover counts once, so `added` leaves that out. */
 export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
   const trained = spansByStore(training);
   const tuned = spansByStore(fine_tuning);

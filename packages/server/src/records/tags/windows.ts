@@ -5,9 +5,8 @@ import type { DatasetName } from '../values.ts';
 import { listTaggedDays } from './queries.ts';
 
 /**
- * Returns the same days in as few windows as possible. The windows of a store do not overlap or touch one another, and
- * do not repeat what is tagged for all stores. The windows of all stores come first, then those of each store; each
- * group is in the order of days.
+ * Returns the same days in as few windows as possible: those of all stores first, then what each store adds, in the
+ * order of days, without overlaps.
  */
 export function mergeWindows(windows: readonly DayWindow[]): DayWindow[] {
   const spans = spansByStore(windows);

@@ -8,10 +8,7 @@ import { tailHours } from '../stored/queries.ts';
 import { parseWhere } from '../where/parse.ts';
 import { whereSql } from '../where/queries.ts';
 
-/**
- * How far a tail has told what was stored: everything up to a time, or up to a day of a store in the part of that time,
- * or up to a record of that day. Times are RFC 3339 with six digits.
- */
+/** How far a tail has told: up to a time, a day of a store in its part, or a record. Times have six digits. */
 export type Place =
   | readonly [storedAt: string]
   | readonly [storedAt: string, store: string, day: string]
@@ -71,10 +68,7 @@ const pageBytes = 256 * 1024;
 /** A record of a part: of which day, from 0, and whether the `where` of the slice holds of it. */
 type PartRecord = RecordRow & { readonly number: number; readonly fits: boolean };
 
-/**
- * Returns the hot records that parts stored of these days, day by day, whether they fit or not. They are fewer than there
- * are if they would be more than `limit` or `pageBytes`; `isCut` says so.
- */
+/** Returns the hot records of these days, whether they fit or not; `isCut`: fewer, by `limit` or `pageBytes`. */
 export async function listStoredRecords(
   db: Queryable,
   { tenant, where: own }: TenantSlice,

@@ -22,10 +22,8 @@ export type StoredSource = { readonly db: Database; readonly records: Tier };
 const most = { records: 500, days: 200 };
 
 /**
- * Returns the next records of a slice by the order of their commits, and within a part by store, time and event. Kind,
- * source and event are left to the caller: so those who read at the same place share a page. Of a `where` those records
- * come that fit, and `end` goes on over the others. Records that were moved
- * meanwhile come from the segments, and those that were erased do not come.
+ * Returns the next records by the order of commits, and in a part by store, time and event, moved ones from segments.
+ * Of a `where` those that fit; kind, source and event are the caller's, so that others share the page.
  */
 export async function readStored(
   { db, records }: StoredSource,

@@ -4,9 +4,8 @@ import { contains, type DayWindow } from '../slice/slice.ts';
 import * as queries from './queries.ts';
 
 /**
- * Has the versions counted again that may have lost records, and deletes the versions of which an erasure left nothing.
- * It runs in the transaction that removes the records, under `lockRemovals`. Returns how many versions were changed or
- * deleted.
+ * Has versions counted again that may have lost records, and deletes those of which an erasure left nothing, in the
+ * transaction that removes them, under `lockRemovals`. Returns how many.
  */
 export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<number> {
   const { tenant, kind, window } = gone;

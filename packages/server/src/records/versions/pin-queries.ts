@@ -8,9 +8,8 @@ import { fromDays, rangeOfDays } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
- * Keeps others from pinning a slice of these tenants until the end of the transaction. Returns the time, in
- * microseconds, that all of its new records get as `recorded_at`: whoever pins has either seen them or has an earlier
- * time.
+ * Keeps others from pinning until the commit. Returns the time in microseconds that all new records get: who pins has
+ * seen them, or has an earlier time.
  */
 export async function lockPins(
   connection: Connection,
@@ -23,10 +22,9 @@ export async function lockPins(
 }
 
 /**
- * The same as an expression for a statement that stores records. Tenants share the locks of 256 buckets: PostgreSQL's
- * table of locks has room for some 6,400 in all, and four streams of 10,000 tenants filled it with a lock for each. The
- * locks are taken in the order of their numbers, so that those who write and those who pin never wait for each other in
- * a circle. One tenant, as most parts have it, takes half as long without sorting.
+ * The same as an expression. Tenants share the locks of 256 buckets, as four streams of 10,000 tenants filled
+ * PostgreSQL's table, in the order of their numbers, so that none wait in a circle. One tenant takes half as long
+ * without sorting.
  */
 export function timeWithPinsLocked(tenants: readonly string[]): Sql {
   const locked =
@@ -66,10 +64,8 @@ export async function letRecordsGo(connection: Connection, tenant: string): Prom
 }
 
 /**
- * Begins a transaction whose snapshot holds everything that is stored of the tenant before a time, and returns that
- * time: whatever is stored later gets a later one. It waits for what is being stored, and keeps the next from beginning
- * only as long as taking the snapshot takes. The lock belongs to the session, because a transaction would hold it until
- * its end.
+ * Begins a transaction that sees all that is stored before a time, which it returns. It waits for what is being stored,
+ * and holds up the next only while the snapshot is taken: by a lock of the session, not of the transaction.
  */
 export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
   const ownLock = bucketLock(sql`${tenant}`);
@@ -100,11 +96,9 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
 export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
 
 /**
- * Cuts a slice into stretches of whole store-days, in the order of the keys, with the help of the counters. A stretch has
- * at most the given number of records or bytes, or half of both, and up to one store-day more. Of what was stored since a
- * time each stretch lies in one month: a few late records would otherwise have all days read that lie between them and
- * the others. Records that arrive later may fall between two stretches and would be missed: cut the slice before they can
- * arrive, or pin it.
+ * Cuts a slice by its counters into stretches of whole store-days, of so many records or bytes, or half of both, and up
+ * to one day more; of what is new each in one month, lest a few late records have all days between read. What arrives
+ * later may fall between two: cut before it can, or pin the slice.
  */
 export async function cutParts(db: Queryable, slice: Slice, size = usualPart): Promise<KeyRange[]> {
   const month = raw(slice.recordedFrom === undefined ? 'null::date' : `date_trunc('month', day)`);
@@ -161,9 +155,8 @@ export async function findStretch(
 }
 
 /**
- * The condition of days that may have records which were stored since `recordedFrom`: those with hot records, and those
- * in segments that were written since. A segment has no record that is younger than itself; the hour is for a clock that
- * was set back a little.
+ * Days that may have records stored since `recordedFrom`: hot ones, or in segments written since, or an hour before it,
+ * for a clock that was set back a little.
  */
 function mayBeNew({ tenant, recordedFrom }: Slice): Sql[] {
   if (recordedFrom === undefined) return [];

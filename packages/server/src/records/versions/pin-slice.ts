@@ -21,11 +21,9 @@ type PinWork<P, T> = {
 };
 
 /**
- * Pins what a tenant has now: a time and a snapshot that fit together. Whoever later reads what was recorded before
- * that time, in any process and from any tier, finds what the snapshot had, except for records that were erased or
- * deleted since. Writers of the tenant wait only while the snapshot is taken, and store on while it is read. Nothing of
- * the tenant is erased or deleted until `write` is committed, so whoever removes records afterwards finds what was
- * written. Both functions may run again, so they must change nothing outside the database.
+ * Pins what a tenant has now: a time and a snapshot of all that was stored before it, which any process finds later in
+ * any tier, but for what is erased or deleted since. Writers wait only while it is taken, and nothing is removed until
+ * `write` is committed. Both functions may run again.
  */
 export async function withPin<P, T>(
   db: Database,

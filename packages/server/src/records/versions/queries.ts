@@ -255,9 +255,8 @@ export type Counted = {
 };
 
 /**
- * Ends the counting of a version; the first one tells what it has where nothing else could. Returns false, and changes
- * nothing, when records of it went since it was read. A version that has lost nothing after all is no longer marked as
- * changed; one that was counted for the first time keeps the time, by which a comparison that is under way notices.
+ * Ends a counting; the first says what the version has. False, and nothing changes, when records went meanwhile. One
+ * that lost nothing is no longer marked as changed, but keeps the time at the first count, by which comparisons notice.
  */
 export async function setCounted(
   db: Queryable,

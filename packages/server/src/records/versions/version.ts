@@ -131,10 +131,7 @@ export type VersionSlice = {
   readonly slice: TenantSlice & { readonly dataset: DatasetName };
 };
 
-/**
- * Returns the records that a dataset version froze, of whichever tenant where none is said. `tenants` are those that the
- * caller may see; null means all. Throws 404 `version_not_found`, also for versions of other tenants.
- */
+/** Returns the records that a version froze, of tenants in reach (null: all). Throws 404 `version_not_found`. */
 export async function readVersionSlice(
   db: Queryable,
   { id, ...reach }: { tenant?: string; id: string; tenants: readonly string[] | null },

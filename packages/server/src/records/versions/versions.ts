@@ -88,9 +88,8 @@ async function deleteVersion(db: Database, act: Act, id: string): Promise<void> 
 }
 
 /**
- * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
- * to 100, for groups without shares or of no field, for a wrong `where`, and for a tenant out of reach, and 409
- * `dataset_empty` or `version_name_taken`.
+ * Freezes what a dataset of a tenant has now. Throws 400 `request_invalid` for wrong shares, groups or `where`, and a
+ * tenant out of reach, 409 `dataset_empty`, `version_name_taken`.
  */
 export async function createVersion(db: Database, act: Act, wanted: NewVersion): Promise<Version> {
   const { tenant, name, shares, group_by, where } = wanted;

@@ -9,9 +9,8 @@ import { type Column, type Comparison, columnTypes, type Place, type Where } fro
 // queries.ts does for PostgreSQL.
 
 /**
- * Returns the condition. All that comes from the caller goes through `literal`. What stands at all paths is read at once,
- * and then called `found`: each function that reads an enrichment keeps what it has parsed of 2,048 of them, so that
- * twenty comparisons by functions of their own took 256 MiB for 600 bytes each.
+ * Returns the condition; what comes from the caller goes through `literal`. All paths are read at once, as `found`: by
+ * functions of their own, each with what it parsed, twenty comparisons took 256 MiB.
  */
 export function coldWhereSql(where: Where): string {
   const places: string[] = [];

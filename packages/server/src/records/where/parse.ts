@@ -10,9 +10,8 @@ import {
 } from './where.ts';
 
 /**
- * Reads a `where` about records. Throws 400 `request_invalid` with the fault `where_invalid` at `path`, whose `at` is the
- * position of the fault: 1 for the first character. One without a path was checked before, and may be two that
- * `joinWheres` joined.
+ * Reads a `where`. Throws 400 `request_invalid` with the fault `where_invalid` at `path`, whose `at` is its position
+ * from 1. Without a path it was checked, and may be two that `joinWheres` joined.
  */
 export function parseWhere(text: string, path?: string): Where {
   const wheres = path === undefined ? 2 : 1;

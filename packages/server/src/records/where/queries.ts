@@ -54,10 +54,7 @@ function fits({ isNegated, checks }: Comparison, value: Sql, toSql: (check: Chec
   return isNegated ? sql`(${value} is not null and not ${either})` : either;
 }
 
-/**
- * Returns the value at a path, as JSON. A step that is a number names an element of an array, or a key of an object. `#>`
- * would also take -1 and 01 for elements, so such steps are looked up as keys alone.
- */
+/** Returns the value at a path, where a number is an element or a key. `#>` would take -1 and 01 for elements, too. */
 function at(path: readonly string[]): Sql {
   const isKey = (step: string) => /^\s*[+-]?\d+$/.test(step) && !/^(0|[1-9]\d*)$/.test(step);
   if (!path.some(isKey)) return sql`enrichment #> ${[...path]}::text[]`;

@@ -61,10 +61,7 @@ export function joinGroups(stretches: readonly PlacedGroups[]): PlacedGroups {
   return { rows, groups, sizeBytes };
 }
 
-/**
- * Takes row groups apart again into the stretches that they lie in. `sizes` are those of the stretches in bytes, which
- * follow each other. Throws when a row group lies in none of them.
- */
+/** Takes row groups apart into stretches of these sizes in bytes. Throws when one lies in none of them. */
 export function splitGroups({ groups }: RowGroups, sizes: readonly number[]): RowGroups[] {
   let end = 0;
   const stretches = sizes.map((size) => {

@@ -24,9 +24,8 @@ export type GroupPiece =
     };
 
 /**
- * More than twice as many rows as a group ever has, since groups are cut by the weight of their rows; see `leastBytes`.
- * DuckDB with one thread writes a piece of half of this at once, and the smaller pieces before it only at the end: the
- * rows would stand in another order, in several row groups.
+ * More than twice what a group ever has; see `leastBytes`. DuckDB writes a piece of half of this at once, and smaller
+ * ones before it only at the end: in another order, and in several row groups.
  */
 const rowGroupSize = 245_760;
 
@@ -44,9 +43,8 @@ export function writeGroupSql(
 }
 
 /**
- * The DuckDB query that tells where groups begin and end in a chunk, when weights are summed from `offset` on. For each
- * group it returns the places of its first and last row. A place is the row's number in its file if the chunk is one
- * piece of a file, and otherwise its position in key order.
+ * The query that tells where groups begin and end in a chunk, with weights summed from `offset` on. A place is a row's
+ * number in its file if the chunk is one piece of it, else its position in key order.
  */
 export function placesSql(
   { chunk, pathOf }: ColdPiece,

@@ -23,10 +23,7 @@ export type ParquetRows = TierRows & {
   readonly groups: readonly PlacedGroups[];
 };
 
-/**
- * Turns the rows of a slice into Parquet row groups. DuckDB writes each into a file of its own, whose bytes are taken
- * over as they are; only their offsets change, which are in the footer. `told` adds to the layout.
- */
+/** Turns rows into Parquet row groups: DuckDB writes each into a file, of which only offsets change in the footer. */
 export async function openParquetRows(
   snapshot: Snapshot,
   source: TierRows<Buffer | ColdPiece>,
