@@ -93,12 +93,12 @@ export const fieldSchema = Type.Object({
 });
 export type Field = Static<typeof fieldSchema>;
 
-export const fittingSchema = {
+const fittingSchema = {
   ...nullable(shareSchema),
   description: 'the share of the records of the slice that fit `where`; null without it',
 };
 
-const lookSchema = Type.Object({
+export const lookSchema = Type.Object({
   count: Type.Integer({ description: 'records of the slice, from counters' }),
   sampled: Type.Integer({ description: 'records looked at, with `where` those of them that fit' }),
   is_exact: Type.Boolean({ description: 'whether all records were looked at' }),

@@ -17,7 +17,7 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from './contract.ts';
-import { fittingSchema } from './fields.contract.ts';
+import { lookSchema } from './fields.contract.ts';
 import { datasetNames, tiers } from './values.ts';
 
 export const noteSchema = Type.String({
@@ -88,11 +88,9 @@ const shareSchema = Type.Array(
   }),
   { description: 'the 20 most frequent values, then null for records without one' },
 );
+const { unread: _, ...looked } = lookSchema.properties;
 export const factsSchema = Type.Object({
-  count: Type.Integer({ description: 'records of the slice, from counters' }),
-  sampled: Type.Integer({ description: 'records looked at, with `where` those of them that fit' }),
-  is_exact: Type.Boolean({ description: 'whether all records were looked at' }),
-  fitting: fittingSchema,
+  ...looked,
   kinds: shareSchema,
   sources: shareSchema,
   models: shareSchema,

@@ -11,7 +11,7 @@ import {
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, areObjectsHeld } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../values.ts';
 import type { FileEnds, JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
@@ -130,15 +130,18 @@ export async function insertParts(
   { tenant, id }: JobId,
   parts: readonly KeyRange[],
 ): Promise<void> {
+  const rows = parts.map(({ first, last, ...days }, index) => ({
+    ...{ first_store: first.store, first_day: first.day, ...days, number: index + 1 },
+    ...{ last_store: last.store, last_day: last.day },
+  }));
   await connection.query(sql`
     insert into export_parts (tenant, export_id, number, first_store, first_day, last_store, last_day,
       min_day, max_day)
     select ${tenant}, ${id}, number, first_store, first_day, last_store, last_day, min_day, max_day
-    from unnest(${parts.map(({ first }) => first.store)}::text[],
-      ${parts.map(({ first }) => first.day)}::date[], ${parts.map(({ last }) => last.store)}::text[],
-      ${parts.map(({ last }) => last.day)}::date[], ${parts.map(({ minDay }) => minDay)}::date[],
-      ${parts.map(({ maxDay }) => maxDay)}::date[]) with ordinality
-      as part (first_store, first_day, last_store, last_day, min_day, max_day, number)`);
+    from ${givenRows('part', rows, {
+      ...{ first_store: 'text', first_day: 'date', last_store: 'text', last_day: 'date' },
+      ...{ minDay: 'date', maxDay: 'date', number: 'integer' },
+    })}`);
   await connection.query(sql`
     update exports set parts_total = ${parts.length} where tenant = ${tenant} and id = ${id}`);
 }

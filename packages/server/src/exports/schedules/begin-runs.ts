@@ -40,23 +40,16 @@ export function startSchedules(options: ScheduleOptions): Repeated {
       for (const [id, until] of pausedUntil) if (until <= now) pausedUntil.delete(id);
       const found = await findWork(db, [...pausedUntil.keys()]);
       if (!found) return;
-      await withSessionLock(
-        db,
-        { name: 'schedules' },
-        {
-          signal,
-          lost,
-          async work(ending) {
-            const except = [...pausedUntil.keys()];
-            const failed = [
-              ...(await markRuns(options, { except, signal: ending })),
-              ...(await reportRuns(options, { except, signal: ending })),
-            ];
-            for (const id of failed) pausedUntil.set(id, performance.now() + pauseMillis);
-            await beginRuns(options, ending, pausedUntil);
-          },
-        },
-      );
+      const work = async (ending: AbortSignal) => {
+        const looked = { except: [...pausedUntil.keys()], signal: ending };
+        const failed = [
+          ...(await markRuns(options, looked)),
+          ...(await reportRuns(options, looked)),
+        ];
+        for (const id of failed) pausedUntil.set(id, performance.now() + pauseMillis);
+        await beginRuns(options, ending, pausedUntil);
+      };
+      await withSessionLock(db, { name: 'schedules' }, { signal, lost, work });
     },
     {
       everyMillis: lookMillis,
@@ -66,10 +59,10 @@ export function startSchedules(options: ScheduleOptions): Repeated {
 }
 
 async function findWork(db: Database, except: readonly string[]): Promise<boolean> {
-  const [unmarked] = await listUnmarked(db, { except, limit: 1 });
-  if (unmarked !== undefined) return true;
-  if ((await listUntold(db, { except, limit: 1 })).length > 0) return true;
-  return (await queries.listDue(db, { except, limit: 1 })).length > 0;
+  for (const list of [listUnmarked, listUntold, queries.listDue]) {
+    if ((await list(db, { except, limit: 1 })).length > 0) return true;
+  }
+  return false;
 }
 
 /** Writes the markers of runs that lack only these. Returns the ids of those where it failed. */

@@ -9,17 +9,8 @@ import type { ExportFormat } from '../values.ts';
 
 /** A schedule as it is stored, and its last run. */
 export type StoredSchedule = JobId &
-  Pick<
-    Schedule,
-    | 'name'
-    | 'cron'
-    | 'access_key_id'
-    | 'webhook'
-    | 'due_at'
-    | 'delivered_before'
-    | 'created_by'
-    | 'created_at'
-  > & {
+  Pick<Schedule, 'name' | 'cron' | 'access_key_id' | 'webhook' | 'due_at' | 'last_run'> &
+  Pick<Schedule, 'delivered_before' | 'created_by' | 'created_at'> & {
     readonly format: ExportFormat;
     readonly request: ExportRequest;
     readonly target: string;
@@ -28,7 +19,6 @@ export type StoredSchedule = JobId &
     readonly token_id: string;
     /** Not in lists. */
     readonly typed_schema?: TypedSchema | null;
-    readonly last_run: Schedule['last_run'];
     /** Whether a run is under way, or lacks its marker only. */
     readonly is_running: boolean;
   };
@@ -149,21 +139,7 @@ export async function listSchedules(
     order by s.tenant, s.name collate "C" limit ${page.limit}`);
 }
 
-export async function updateSchedule(
-  db: Queryable,
-  row: Pick<
-    StoredSchedule,
-    | 'tenant'
-    | 'id'
-    | 'cron'
-    | 'enabled'
-    | 'due_at'
-    | 'target'
-    | 'access_key_id'
-    | 'secret'
-    | 'webhook'
-  >,
-): Promise<void> {
+export async function updateSchedule(db: Queryable, row: StoredSchedule): Promise<void> {
   await db.query(sql`
     update export_schedules set cron = ${row.cron}, enabled = ${row.enabled},
       due_at = ${row.due_at}::timestamptz, target = ${row.target}, access_key_id = ${row.access_key_id},

@@ -81,16 +81,8 @@ async function createSchedule(
   body: NewSchedule,
 ): Promise<Schedule> {
   const id = newId('sch');
-  const {
-    tenant,
-    cron,
-    format,
-    to,
-    credentials,
-    starts = 'all',
-    webhook = false,
-    ...others
-  } = body;
+  const { tenant, cron, format, to, credentials, ...rest } = body;
+  const { starts = 'all', webhook = false, ...others } = rest;
   const { name = `${format}-${id.slice(-6)}`, ...selected } = others;
   const { actor } = caller;
   if (!mayTouchTenant(actor, tenant)) {
@@ -312,12 +304,7 @@ function entryOf(
 }
 
 /** What the audit log tells of a schedule. */
-function told(
-  row: Pick<
-    queries.StoredSchedule,
-    'name' | 'cron' | 'format' | 'request' | 'target' | 'access_key_id' | 'webhook' | 'enabled'
-  >,
-) {
+function told(row: queries.StoredSchedule) {
   const { name, cron, format, request, target: to, access_key_id, webhook, enabled } = row;
   return { name, cron, format, request, to, access_key_id, webhook, enabled };
 }

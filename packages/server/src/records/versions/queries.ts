@@ -4,7 +4,14 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { digestSum } from '../segments/queries.ts';
 import { emptyTriple, type Triple } from '../segments/segment.ts';
-import { fromRecords, ownGroupSql, splitSql, tenantConditions, where } from '../slice/queries.ts';
+import {
+  fromRecords,
+  ownGroupSql,
+  splitSql,
+  tenantConditions,
+  unnestWindows,
+  where,
+} from '../slice/queries.ts';
 import {
   beyondLastDay,
   type DayWindow,
@@ -120,9 +127,7 @@ export async function insertWindows(
   await connection.query(sql`
     insert into dataset_version_windows (tenant, version_id, ordinal, store, first_day, until)
     select ${version.tenant}, ${version.id}, ordinal, store, first_day, until
-    from unnest(${windows.map(({ store }) => store)}::text[],
-      ${windows.map(({ from }) => from)}::date[], ${windows.map(({ until }) => until)}::date[])
-      with ordinality as given(store, first_day, until, ordinal)`);
+    from ${unnestWindows(windows)} with ordinality as given(store, first_day, until, ordinal)`);
 }
 
 /** Returns the versions that a filter selects, the latest first. */
