@@ -1,4 +1,3 @@
-export { exportsContract } from './contract.ts';
 export { exportFigures } from './figures.ts';
 export type { WorkContext } from './jobs/context.ts';
 export { createExportKind } from './jobs/do-job.ts';

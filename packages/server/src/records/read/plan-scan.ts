@@ -7,8 +7,6 @@ import type { DayInSegment, DayKey, Segment, WholeSegment } from './queries.ts';
 
 /** Which rows of which segments one scan reads, and how far it gets with them. */
 export type ScanPlan = {
-  /** The days that the plan reads, whole or as much of them as the limit needs. */
-  readonly days: readonly DayInSegment[];
   readonly parts: readonly SegmentRows[];
   /** Upper bounds of what is read. */
   readonly rowCount: number;
@@ -39,11 +37,11 @@ export function planScan(days: readonly DayInSegment[], options: PlanOptions): S
   const { after, descending, limit, areWhole = false } = options;
   const cursorDay = after === null ? null : firstDayBeyond(after, descending);
   const ranges = new Map<string, { segment: Segment; ranges: RowRange[] }>();
-  const picked: DayInSegment[] = [];
+  let last: DayInSegment | undefined;
   let [sure, rowCount, bytes, isFull] = [0, 0, 0, false];
   for (const group of groupByDay(days)) {
     const added = group.filter((day) => !ranges.has(segmentKey(day))).length;
-    isFull = sure >= limit || (picked.length > 0 && ranges.size + added > maxSegments);
+    isFull = sure >= limit || (last !== undefined && ranges.size + added > maxSegments);
     if (isFull) break;
     const isBegun = cursorDay !== null && isSameDay(group[0], cursorDay);
     for (const day of group) {
@@ -55,12 +53,10 @@ export function planScan(days: readonly DayInSegment[], options: PlanOptions): S
       rowCount += rows;
       bytes += day.bytes;
     }
-    picked.push(...group);
+    last = group.at(-1);
     if (!isBegun) sure += group.reduce((sum, day) => sum + day.count, 0);
   }
-  const last = picked.at(-1);
   return {
-    days: picked,
     parts: [...ranges.values()].map((part) => ({ ...part, ranges: joinRanges(part.ranges) })),
     rowCount,
     bytes,
@@ -77,7 +73,7 @@ export function planWhole(
 ): ScanPlan {
   const sum = (of: 'count' | 'bytes') => segments.reduce((total, one) => total + one[of], 0);
   return {
-    ...{ days: [], rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false },
+    ...{ rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false },
     parts: segments.map((segment) => ({
       segment,
       ranges: [[0, segment.count - 1] as const],
