@@ -79,6 +79,45 @@ const bulkJobChangeSchema = exactly(
   { minProperties: 1 },
 );
 
+const listQuery = { limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) };
+
+/** The routes of bulk jobs at a path, and how their summaries call all of them, one, and what one has done. */
+const jobsAt = <const Path extends string>(path: Path, words: readonly [string, string, string]) =>
+  ({
+    list: {
+      scope: 'dlq:operate',
+      method: 'GET',
+      path,
+      summary: `List the bulk ${words[0]}, newest first`,
+      query: exactly(listQuery),
+      responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
+    },
+    get: {
+      scope: 'dlq:operate',
+      method: 'GET',
+      path: `${path}/:id`,
+      summary: `Show the progress of a bulk ${words[1]}`,
+      responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
+    },
+    change: {
+      scope: 'dlq:operate',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      summary: `Pause, resume or pace a bulk ${words[1]}`,
+      body: bulkJobChangeSchema,
+      responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 409: problem },
+    },
+    cancel: {
+      scope: 'dlq:operate',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      summary: `Cancel a bulk ${words[1]}; what it has ${words[2]} stays so`,
+      responses: { 204: { description: 'Cancelled, or had ended.' } },
+    },
+  }) as const;
+const bulkJobs = jobsAt('/webhook/dlq/jobs', ['re-arms and purges', 're-arm or purge', 'done']);
+const retryJobs = jobsAt('/webhook/dlq/retries', ['re-arms', 're-arm', 're-armed']);
+
 /** The routes of the dead-letter queue: its lists, one row of it, and what is done to many at once. */
 export const deadLettersContract = routesUnder('Dead letters', {
   listDeadLetters: {
@@ -194,74 +233,17 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   listBulkJobs: {
-    scope: 'dlq:operate',
-    method: 'GET',
-    path: '/webhook/dlq/jobs',
-    summary: 'List the bulk re-arms and purges, newest first',
-    query: exactly({
-      action: Type.Optional(oneOf(bulkActions)),
-      limit: Type.Optional(listLimit),
-      cursor: Type.Optional(cursorSchema),
-    }),
-    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
+    ...bulkJobs.list,
+    query: exactly({ action: Type.Optional(oneOf(bulkActions)), ...listQuery }),
   },
-  getBulkJob: {
-    scope: 'dlq:operate',
-    method: 'GET',
-    path: '/webhook/dlq/jobs/:id',
-    summary: 'Show the progress of a bulk re-arm or purge',
-    responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
-  },
+  getBulkJob: bulkJobs.get,
   changeBulkJob: {
-    scope: 'dlq:operate',
-    method: 'PATCH',
-    path: '/webhook/dlq/jobs/:id',
-    summary: 'Pause, resume or pace a bulk re-arm or purge',
+    ...bulkJobs.change,
     description: 'To resume or pace a purge takes the scope `admin`.',
-    body: bulkJobChangeSchema,
-    responses: {
-      200: { description: 'The job.', schema: bulkJobSchema },
-      409: problem,
-    },
   },
-  cancelBulkJob: {
-    scope: 'dlq:operate',
-    method: 'DELETE',
-    path: '/webhook/dlq/jobs/:id',
-    summary: 'Cancel a bulk re-arm or purge; what it has done stays so',
-    responses: { 204: { description: 'Cancelled, or had ended.' } },
-  },
-  listRetryJobs: {
-    scope: 'dlq:operate',
-    method: 'GET',
-    path: '/webhook/dlq/retries',
-    summary: 'List the bulk re-arms, newest first',
-    query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
-    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
-  },
-  getRetryJob: {
-    scope: 'dlq:operate',
-    method: 'GET',
-    path: '/webhook/dlq/retries/:id',
-    summary: 'Show the progress of a bulk re-arm',
-    responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
-  },
-  changeRetryJob: {
-    scope: 'dlq:operate',
-    method: 'PATCH',
-    path: '/webhook/dlq/retries/:id',
-    summary: 'Pause, resume or pace a bulk re-arm',
-    body: bulkJobChangeSchema,
-    responses: {
-      200: { description: 'The job.', schema: bulkJobSchema },
-      409: problem,
-    },
-  },
-  cancelRetryJob: {
-    scope: 'dlq:operate',
-    method: 'DELETE',
-    path: '/webhook/dlq/retries/:id',
-    summary: 'Cancel a bulk re-arm; what it has re-armed stays so',
-    responses: { 204: { description: 'Cancelled, or had ended.' } },
-  },
+  cancelBulkJob: bulkJobs.cancel,
+  listRetryJobs: retryJobs.list,
+  getRetryJob: retryJobs.get,
+  changeRetryJob: retryJobs.change,
+  cancelRetryJob: retryJobs.cancel,
 });

@@ -68,24 +68,20 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
   });
   // The routes of retries are older than those of all bulk jobs, and say as they did that there is none.
   const { listRetryJobs, getRetryJob, changeRetryJob, cancelRetryJob } = webhooksContract;
-  const { listBulkJobs: list, getBulkJob: get, changeBulkJob: change } = webhooksContract;
+  const { listBulkJobs: list, getBulkJob: get } = webhooksContract;
+  const { changeBulkJob: change, cancelBulkJob: cancel } = webhooksContract;
   http.route(listRetryJobs, ({ query, actor }) =>
     listBulkJobs(db, options.cursorKey(), { actor, of: 'retry' }, query),
   );
   http.route(list, ({ query: { action, ...query }, actor }) =>
     listBulkJobs(db, options.cursorKey(), { actor, of: action ?? 'any' }, query),
   );
-  for (const [route, of] of [
-    [getRetryJob, 'retry'],
-    [get, 'any'],
+  for (const { of, ...routes } of [
+    { of: 'retry', get: getRetryJob, change: changeRetryJob, cancel: cancelRetryJob },
+    { of: 'any', get, change, cancel },
   ] as const) {
-    http.route(route, ({ params, actor }) => getBulkJob(db, actor, of, params.id));
-  }
-  for (const [route, of] of [
-    [changeRetryJob, 'retry'],
-    [change, 'any'],
-  ] as const) {
-    http.route(route, async (call) => {
+    http.route(routes.get, ({ params, actor }) => getBulkJob(db, actor, of, params.id));
+    http.route(routes.change, async (call) => {
       const { actor, params, body: change } = call;
       // Who discards nothing may stop a purge, but neither resume nor hasten it.
       const isStop = change.state === 'paused' && change.rate === undefined;
@@ -96,13 +92,7 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
       options.jobs.poke();
       return job;
     });
-  }
-  const cancels = [
-    [cancelRetryJob, 'retry'],
-    [webhooksContract.cancelBulkJob, 'any'],
-  ] as const;
-  for (const [route, of] of cancels) {
-    http.route(route, async (call) => {
+    http.route(routes.cancel, async (call) => {
       await cancelJob(db, act(call), bulkKind(of), call.params.id);
       return call.reply.send();
     });
