@@ -62,33 +62,18 @@ export function countOut(rows: string): Sql {
 export const discarded = sql`status = 'discarded', version = d.version + 1, next_attempt_at = null, held_by = null,
   is_probe = false, lease = null, leased_until = null, finished_at = now()`;
 
-/** Discards up to `limit` deliveries of an endpoint that are neither delivered nor discarded. Returns how many. */
+/**
+ * Discards up to `limit` deliveries of an endpoint that are neither delivered nor discarded, or with `until` only those that
+ * are queued or pending and were made by then; null means until the transaction began. Returns how many.
+ */
 export async function discardOfEndpoint(
   db: Queryable,
   endpointId: string,
   limit: number,
-): Promise<number> {
-  return discardLive(db, endpointId, { limit, hasParked: true, until: 'infinity' });
-}
-
-/**
- * Discards up to `limit` deliveries of an endpoint that are queued or pending and were made until `until`; null means
- * until the transaction began. Returns how many.
- */
-async function discardBacklog(
-  db: Queryable,
-  endpointId: string,
-  options: { limit: number; until: string | null },
-): Promise<number> {
-  return discardLive(db, endpointId, { ...options, hasParked: false });
-}
-
-async function discardLive(
-  db: Queryable,
-  endpointId: string,
-  { limit, hasParked, until }: { limit: number; hasParked: boolean; until: string | null },
+  until?: string | null,
 ): Promise<number> {
   const lane = laneOf(endpointId);
+  const hasParked = until === undefined;
   // There are two look-ups, each along its own index: of rows that will be attempted, and of abandoned rows. Locked rows
   // stay in their place, and are changed by it: by their keys they would be looked for in any index, or the whole table,
   // where the planner expects a single row. One that was changed since the statement began is left for the next batch.
@@ -96,7 +81,7 @@ async function discardLive(
     with due as (
       select ctid as place, endpoint_id, tenant, status, failure_class from deliveries
       where lane = ${lane} and endpoint_id = ${endpointId} and next_attempt_at is not null
-        and created_at <= coalesce(${until}::timestamptz, now())
+        and created_at <= coalesce(${hasParked ? 'infinity' : until}::timestamptz, now())
       order by next_attempt_at limit ${known(limit)} for update
     ), parked as (
       select ctid as place, endpoint_id, tenant, status, failure_class from deliveries
@@ -128,10 +113,10 @@ function known(limit: number): Sql {
 export async function discardThenEnable(
   db: Queryable,
   endpointId: string,
-  options: { limit: number; until: string | null },
+  { limit, until }: { limit: number; until: string | null },
 ): Promise<{ discarded: number; isEnabled: boolean }> {
-  const discarded = await discardBacklog(db, endpointId, options);
-  const isEnabled = discarded < options.limit;
+  const discarded = await discardOfEndpoint(db, endpointId, limit, until);
+  const isEnabled = discarded < limit;
   if (isEnabled) await enableEndpoint(db, endpointId);
   return { discarded, isEnabled };
 }
