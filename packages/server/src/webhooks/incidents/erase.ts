@@ -43,12 +43,12 @@ export function createIncidentEraser(
       const { store, from, to, eventIds, tenant } = scope;
       // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
       await db.transaction(async (connection) => request.settle?.(connection));
-      const kept = startKept();
+      const kept: Kept[] = [];
       const erased = noneErased();
       for await (const ids of matches(db, scope, signal)) {
         const batch = await db.transaction((connection) => eraseBatch(connection, ids));
         add(erased, batch.erased);
-        note(kept, batch, await queries.findKept(db, ids, deliveryDays));
+        kept.push({ ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
       }
       const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
       await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
@@ -67,9 +67,8 @@ export async function eraseIncident(
   return db.transaction(async (connection) => {
     const batch = await eraseBatch(connection, [id]);
     await options.write(connection, batch.erased);
-    const kept = startKept();
-    note(kept, batch, await queries.findKept(connection, [id], options.deliveryDays));
-    return { erased: batch.erased, remains: remainsOf(batch.erased, kept) };
+    const kept = await queries.findKept(connection, [id], options.deliveryDays);
+    return { erased: batch.erased, remains: remainsOf(batch.erased, [{ ...batch, ...kept }]) };
   });
 }
 
@@ -125,24 +124,8 @@ function add(sum: Erased, more: Erased): void {
   for (const name of ['count', 'cancelled', 'answers', 'keys'] as const) sum[name] += more[name];
 }
 
-/** The latest times of all batches; `hasDeadLetters`: some stay until they are purged. */
-type Kept = {
-  underWayUntil: string | null;
-  keysUntil: string | null;
-  rowsUntil: string | null;
-  hasDeadLetters: boolean;
-};
-
-function startKept(): Kept {
-  return { underWayUntil: null, keysUntil: null, rowsUntil: null, hasDeadLetters: false };
-}
-
-function note(kept: Kept, batch: Batch, found: queries.KeptOfErased): void {
-  kept.underWayUntil = latest([kept.underWayUntil, batch.underWayUntil]);
-  kept.keysUntil = latest([kept.keysUntil, found.keys_until]);
-  kept.rowsUntil = latest([kept.rowsUntil, found.rows_until]);
-  kept.hasDeadLetters ||= found.rows_until === null;
-}
+/** What is kept of a batch, and until when. */
+type Kept = Pick<Batch, 'underWayUntil'> & queries.KeptOfErased;
 
 function latest(times: readonly (string | null)[]): string | null {
   return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
@@ -156,13 +139,16 @@ const withoutStore: Remain = {
 };
 
 /** What an erasure of incidents cannot take away at once, or at all. */
-function remainsOf(erased: Erased, kept: Kept): Remain[] {
+function remainsOf(erased: Erased, kept: readonly Kept[]): Remain[] {
   if (erased.count === 0) return [];
+  const hasDeadLetters = kept.some(({ rows_until }) => rows_until === null);
+  const keysUntil = latest(kept.map(({ keys_until }) => keys_until));
+  const underWayUntil = latest(kept.map((batch) => batch.underWayUntil));
   const remains: Remain[] = [
     {
       what: 'incidents',
-      until: kept.hasDeadLetters ? null : kept.rowsUntil,
-      note: `That the incidents were: their ids, types, times and sizes, and the state of each delivery.${kept.hasDeadLetters ? ' Some are dead letters, which stay until they are purged.' : ''}`,
+      until: hasDeadLetters ? null : latest(kept.map(({ rows_until }) => rows_until)),
+      note: `That the incidents were: their ids, types, times and sizes, and the state of each delivery.${hasDeadLetters ? ' Some are dead letters, which stay until they are purged.' : ''}`,
     },
     {
       what: 'receivers',
@@ -175,17 +161,17 @@ function remainsOf(erased: Erased, kept: Kept): Remain[] {
       note: 'Rows as they were before may leave bytes in the tables of incidents, until PostgreSQL has vacuumed them and new rows take their place.',
     },
   ];
-  if (kept.keysUntil !== null) {
+  if (keysUntil !== null) {
     remains.push({
       what: 'keys',
-      until: kept.keysUntil,
+      until: keysUntil,
       note: 'A hash of each idempotency key, so that a replay of its report is known and sends nothing.',
     });
   }
-  if (kept.underWayUntil !== null) {
+  if (underWayUntil !== null) {
     remains.push({
       what: 'attempts',
-      until: kept.underWayUntil,
+      until: underWayUntil,
       note: 'Attempts that were under way may still reach their receivers. No answer of theirs is stored.',
     });
   }
