@@ -46,9 +46,8 @@ export type ClaimRequest = {
 export type Lease = { id: number; seconds: number; keeper: number };
 
 /**
- * Room that the drainer of this process keeps free for deliveries which are about to be stored. These are stored as
- * claimed by it, up to `count` of each endpoint, and sent as soon as they are committed: that saves a statement and a
- * commit for each. `begin` must be called once, with the rows that were stored so, or with none.
+ * Room that the drainer of this process keeps for deliveries about to be stored: these are stored as claimed, up to
+ * `count` of each endpoint, which saves a statement and a commit. `begin` must be called once, with those rows or none.
  */
 export type HeadStart = {
   readonly rooms: readonly ClaimRequest[];

@@ -21,10 +21,7 @@ const valueForm = /^[!-~](?:[ -~]*[!-~])?$/;
 const refusedNames =
   /^(?:host|content-.*|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*|user-agent|webhook-.*|traceparent|tracestate)$/;
 
-/**
- * Applies a change to headers; the case of names makes no difference. Throws 400 `request_invalid` for names and values
- * that cannot be sent, and for more than 20 headers or 8,192 characters.
- */
+/** Applies a change to headers, whatever the case of names. Throws 400 `request_invalid` for what cannot be sent. */
 export function changeHeaders(before: CustomHeaders, change: HeadersChange): CustomHeaders {
   if (change === null) return {};
   const headers = new Map(

@@ -61,10 +61,7 @@ export function refuseSameHeader(
 /** What the keys of an endpoint make: what signs beside its secrets, and what its connections are made with. */
 export type OpenedDelivery = Signing & { readonly tls: OwnTls | null };
 
-/**
- * Opens the keys of the endpoint with this id. `version` tells one set of them from another. Throws when the key of the box
- * is not known.
- */
+/** Opens the keys of the endpoint with this id; `version` tells one set from another. Throws when no key opens them. */
 export function openDelivery(
   box: SecretBox,
   { id, version }: { id: string; version: number },

@@ -14,10 +14,7 @@ const dueState = sql`case when not e.enabled or e.deleted_at is not null then 'd
   when e.paused_until is not null then 'paused'
   when e.rate_limit is not null or e.throttled_until > now() then 'rate_limited' else 'ready' end`;
 
-/**
- * Counts the deliveries whose time has come, and finds the oldest of them. It goes from endpoint to endpoint along the
- * index of what is due.
- */
+/** Counts the deliveries whose time has come, and finds the oldest, from endpoint to endpoint along the index. */
 export async function countDue(
   db: Queryable,
   { lanes, states }: { lanes: readonly number[]; states: readonly DueState[] },

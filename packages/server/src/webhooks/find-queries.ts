@@ -51,10 +51,7 @@ export const isReportedAs = (incident: string, id: string): Sql => sql`(
 export const isInPayload = (incident: string, { text }: SoughtText): Sql =>
   sql`(select strpos(lower(i.body), lower(${text})) > 0 from incidents i where i.id = ${raw(incident)})`;
 
-/**
- * Whether an answer to the delivery `d` has the text. Answers may be any bytes: what is no ASCII is written as octal
- * numbers on both sides.
- */
+/** Whether an answer to the delivery `d` has the text. Any bytes but ASCII are octal numbers on both sides. */
 export const isInAnswer = ({ text }: SoughtText): Sql => sql`(
   select bool_or(strpos(lower(encode(a.response, 'escape')),
     lower(encode(convert_to(${text}, 'UTF8'), 'escape'))) > 0)

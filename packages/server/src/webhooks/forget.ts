@@ -31,11 +31,10 @@ const everyMillis = 600_000;
 const restMillis = 20;
 
 /**
- * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
- * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
- * than 30 days, the counts of hours, and what was handed out to a poll and has ended otherwise. Erases incidents whose deliveries all ended more than `incidentDays` days ago (0
- * means never), unless their tenant is under legal hold. It works in small batches, each in a transaction of its own, so
- * that no lock is held for long.
+ * Abandons what has waited for a disabled endpoint for more than `days` days, and deletes what ended so long ago:
+ * deliveries with their attempts, incidents, keys older than 30 days, counts of hours, and what polls have left. Erases
+ * incidents whose deliveries all ended more than `incidentDays` days ago (0: never), unless their tenant is under legal
+ * hold. Small batches commit by themselves, so no lock is held for long.
  */
 export async function forgetHistory(
   db: Database,
@@ -80,9 +79,8 @@ async function eraseSettled(
 }
 
 /**
- * Abandons, in batches, what has waited for a disabled endpoint for more than `days` days, or for a poll too long. It is then in the
- * dead-letter queue and can be retried once the endpoint is enabled. The endpoint is locked, so that nothing is
- * abandoned that an operator has just let go by enabling it.
+ * Abandons, in batches, what has waited too long for a disabled endpoint, or for a poll; it can be retried then. The
+ * endpoint is locked, so nothing is abandoned that somebody has just let go by enabling it.
  */
 export async function giveUpWaiting(
   db: Database,
@@ -132,8 +130,7 @@ export function countedOut(
 }
 
 /**
- * Runs `forgetHistory` every ten minutes until stopped. Jobs are forgotten after `historyDays` days, or never when that
- * is 0. Several processes may run this at once: they share the work.
+ * Runs `forgetHistory` every ten minutes; processes share the work. Jobs are kept for `historyDays` days, 0: for ever.
  */
 export function startForgetting(
   db: Database,

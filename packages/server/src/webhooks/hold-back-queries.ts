@@ -84,10 +84,9 @@ export async function markHeldBack(
 }
 
 /**
- * Forgets that incidents were held back where they are too old for a replay, or replays have sent all of them. A replay is
- * itself something that waits: when the mark came again because of it, and nothing was held back since, it is forgotten as
- * well; otherwise it begins with the first incident that no replay has sent. `settleSeconds` is how long a report may take
- * to be committed: it may have read a mark that ended meanwhile.
+ * Forgets what was held back where it is too old for a replay, or replays have sent it. A replay is itself something
+ * that waits: when the mark came again because of it, it is forgotten as well; else it begins with the first incident
+ * that none has sent. `settleSeconds`: a report may take so long, and have read a mark that ended meanwhile.
  */
 export async function forgetHeldBack(
   db: Queryable,

@@ -41,10 +41,9 @@ export function startHoldingBack(
 }
 
 /**
- * Counts what waits, and marks the endpoints that get nothing more until there is room. Whoever stores an incident reads
- * the mark with the endpoint, so a report costs what it did. The marks follow from a count each time, and so are right
- * again after whatever befell the rows; until the next count a tenant may go beyond its bounds. Of several processes one
- * counts at a time.
+ * Counts what waits, and marks the endpoints that get nothing more until there is room. Whoever stores an incident
+ * reads the mark with the endpoint. Marks follow from a count, and so are right again whatever befell; until the next a
+ * tenant may go beyond its bounds. One process counts at a time.
  */
 export async function holdBack(
   db: Database,

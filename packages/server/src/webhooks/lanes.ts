@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * Deliveries are spread over this many lanes, and one drainer works on a lane at a time. The number is part of stored
- * rows and of the ids of deliveries, so it cannot change without a migration.
- */
+/** How many lanes there are; one drainer works on one at a time. Rows and ids have it, so it never changes. */
 export const laneCount = 64;
 export const allLanes: readonly number[] = Array.from({ length: laneCount }, (_, lane) => lane);
 
@@ -18,9 +15,8 @@ export function placed(endpointIds: readonly string[]): { id: string; lane: numb
 }
 
 /**
- * The lane in a delivery's id; null when the text is not the id of a delivery. That is `dlv_`, two digits of the lane, 7
- * characters of time, 11 random ones, such as `dlv_07` and 18 more. The ids of a lane ascend with time, to the second,
- * so new rows go to the end of the lane's index.
+ * The lane in a delivery's id; null when it is none. That is `dlv_`, two digits of the lane, 7 characters of time, 11
+ * random ones: ids of a lane ascend with time, so new rows go to the end of its index.
  */
 export function laneOfDelivery(id: string): number | null {
   const [, digits] = /^dlv_(\d\d)[0-9A-Za-z]{18}$/.exec(id) ?? [];
@@ -28,10 +24,7 @@ export function laneOfDelivery(id: string): number | null {
   return lane < laneCount ? lane : null;
 }
 
-/**
- * The part of a delivery's id that tells the time: the seconds since 1970 in seven base-36 digits. Until the year 4453 the
- * order of these bytes is the order of time.
- */
+/** The part of a delivery's id that tells the time: seconds since 1970, in seven base-36 digits until 4453. */
 export function timeText(nowMillis: number): string {
   return Math.floor(nowMillis / 1000)
     .toString(36)

@@ -24,9 +24,8 @@ export function shareOf(rate: number | null): number {
 const lookMillis = 2000;
 
 /**
- * Does shares of jobs until it is stopped. Every process of the role api does so, but each job is worked on by one process
- * at a time, and none holds a connection between two shares. Poke it when this process has made or changed a job. A stop
- * waits for the share that is under way.
+ * Does shares of jobs until it is stopped, which waits for the share under way. One process at a time works on a job,
+ * and none holds a connection between shares. Poke it when this process has made or changed a job.
  */
 export function startPaced(
   share: () => Promise<ShareDone>,

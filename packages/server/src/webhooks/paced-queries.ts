@@ -15,10 +15,7 @@ export type PacedTable = {
 
 export type PacedChange = { state?: RetryState; rate?: number | null };
 
-/**
- * Changes a job that has not ended; undefined when it has. The statement waits for a share that is under way, because
- * that has the job locked.
- */
+/** Changes a job that has not ended; undefined when it has. It waits for a share that is under way. */
 export async function changePaced<Job extends Row>(
   db: Queryable,
   { name, columns, ended }: PacedTable,

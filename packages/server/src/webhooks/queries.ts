@@ -8,8 +8,7 @@ import { placed } from './lanes.ts';
 export type WalkPosition = { at: string; id: string };
 
 /**
- * The CTE `walked`: the next `limit` rows of a table that were made more than `days` days ago, in their order. `columns`
- * are those that the statement needs beside created_at and id; they are code.
+ * The CTE `walked`: the next `limit` rows made more than `days` days ago, in their order, with these columns beside.
  */
 export function walked(
   table: 'deliveries' | 'incidents',
@@ -35,11 +34,9 @@ const isOver = (
   and ${raw(delivery)}.finished_at < now() - make_interval(days => ${days}))`;
 
 /**
- * Looks at the next `limit` deliveries that were made more than `days` days ago, and deletes those that ended more than
- * `days` days ago, with their attempts. Abandoned deliveries stay until they are purged, and one that others still wait
- * for until these go on. A delivery also stays as long
- * as its incident's idempotency key counts, that is, until all that the answer to that key lists can go. Returns where
- * to go on, or null at the end.
+ * Looks at the next `limit` deliveries made more than `days` days ago, and deletes those that ended so long ago, with
+ * their attempts. Abandoned ones stay until they are purged, one that others wait for until these go on, and all of an
+ * incident as long as its idempotency key counts. Returns where to go on, or null at the end.
  */
 export async function forgetDeliveries(
   db: Queryable,
@@ -86,10 +83,7 @@ export async function forgetIncidents(
 export const hasRunOut = sql`incident_keys.created_at <= now() - interval '30 days'
   and not exists (select from deliveries d where d.incident_id = incident_keys.incident_id)`;
 
-/**
- * Takes up to `limit` deliveries out of what is handed out, of any endpoint, that have ended otherwise: they were purged or
- * discarded, or came too late. Their receivers may never acknowledge them. Returns how many there were.
- */
+/** Takes up to `limit` deliveries out of what is handed out that have ended otherwise. Returns how many there were. */
 export async function forgetHandedOut(db: Queryable, limit: number): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     with gone as (
@@ -110,10 +104,7 @@ export async function forgetKeys(db: Queryable): Promise<void> {
   await db.query(sql`delete from incident_keys where ${hasRunOut}`);
 }
 
-/**
- * Deletes bulk retries, purges and replays that ended more than `days` days ago. One statement each is enough, because
- * operators make few of them.
- */
+/** Deletes bulk retries, purges and replays that ended more than `days` days ago; there are few. */
 export async function forgetJobs(db: Queryable, days: number): Promise<void> {
   await db.query(sql`
     delete from dead_letter_jobs where state in ('completed', 'cancelled')
@@ -123,10 +114,7 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
       and finished_at < now() - make_interval(days => ${days})`);
 }
 
-/**
- * Whether it is known what was delivered of what was made then: it is not, where it was forgotten, or may be within the
- * next hour, after so many days.
- */
+/** Whether it is known what was delivered of what was made then, and still is within the next hour. */
 export const isInMemory = (time: string, days: number) => sql`${raw(time)} >= ${memoryStart(days)}`;
 
 const memoryStart = (days: number) => sql`greatest(
@@ -187,10 +175,7 @@ export const pollUrl = 'pull:';
 /** Whether the receiver of the endpoint `e` fetches its deliveries. */
 export const isPolled = raw(`(e.url = '${pollUrl}')`);
 
-/**
- * Since when nobody has polled an endpoint for which a delivery waits: since the last poll, or since the delivery may be
- * fetched, whichever is later. Null where nothing waits.
- */
+/** Since when nobody has polled while a delivery could be fetched; null where nothing waits. */
 export const unpolledSince = sql`(
   select greatest((select polled_at from pull_places p where p.endpoint_id = webhook_endpoints.id), d.next_attempt_at)
   from deliveries d where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id

@@ -1,10 +1,7 @@
 /** How many rows one page looks at, at most, for a filter that no index serves. */
 const mostScanned = 10_000;
 
-/**
- * How a search for text reads: so many rows at once, whose payloads may have 256 KiB each, and no more once it has taken
- * this long.
- */
+/** How a search for text reads: so many rows at once, of 256 KiB each, until it has taken this long. */
 const textSearch = { stretch: 500, patienceMillis: 1000 };
 
 /** What a statement reads of a list: rows after a key, in the order of the list. */

@@ -45,8 +45,7 @@ export type Keyring = {
   /** Those that only open. */
   readonly others: readonly SecretKey[];
   /**
-   * Whether what is sealed names its key, and can be opened for its owner alone. The release before cannot open that, so
-   * a database that it has used seals in this way from its first rotation of keys on.
+   * Whether what is sealed names its key and owner. The release before cannot open that, so it begins with a rotation.
    */
   readonly isBound: boolean;
 };

@@ -24,8 +24,7 @@ type SignatureRequest = {
   /** webhook-id: the delivery's idempotency key, the same on every attempt. */
   readonly id: string;
   /**
-   * When this attempt is made, in seconds since 1970. Receivers refuse old ones, so that a recorded request cannot be
-   * sent again later.
+   * When this attempt is made, in seconds since 1970. Receivers refuse old ones, so no recorded request works later.
    */
   readonly timestampSeconds: number;
   readonly body: string;

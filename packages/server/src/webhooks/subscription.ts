@@ -12,10 +12,7 @@ const vocabulary: Vocabulary<Column> = {
   columns: { type: 'text', store: 'text', occurred_at: 'time' },
 };
 
-/**
- * Reads the filter of an endpoint. Throws 400 `request_invalid` with the fault `where_invalid`, also for one that is
- * larger than any filter may be: more characters, comparisons or values, or nested too deeply.
- */
+/** Reads the filter of an endpoint. Throws 400 `request_invalid` (`where_invalid`), also for one that is too large. */
 export function parseFilter(text: string): WhereOf<Column> {
   return new WhereParser(vocabulary, text, '/where').read();
 }
@@ -75,10 +72,7 @@ export const filterSteps = { each: 20_000, all: 1_000_000 };
 /** After so many steps, some milliseconds, others have their turn. */
 export const stepsAtOnce = 20_000;
 
-/**
- * Asks a filter about an incident, with at most `mostSteps`. `isUnfiltered` says that it passes because nobody knows: the
- * filter cannot be read, or costs too much.
- */
+/** Asks a filter with at most `mostSteps`. `isUnfiltered`: it passes because it cannot be read, or costs too much. */
 export function ask(
   filter: Filter | null,
   subject: Parameters<Filter>[0],

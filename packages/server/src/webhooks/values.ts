@@ -74,10 +74,7 @@ export type FilterReason = (typeof filterReasons)[number];
 /** What the deliveries to an endpoint go in order by: nothing, the store or the group of what was reported. */
 export const orderings = ['none', 'store', 'group'] as const;
 
-/**
- * What becomes of the others of a key when its first is abandoned: they wait until an operator retries or skips it, or the
- * next goes.
- */
+/** What becomes of the others of a key when its first is abandoned: they wait for an operator, or the next goes. */
 export const stuckRules = ['block', 'pass'] as const;
 
 /** Whether deliveries are sent to an endpoint's URL, or its receiver fetches them. */
@@ -87,10 +84,7 @@ export const endpointTypes = ['push', 'pull'] as const;
 export const disabledReasons = ['operator', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/**
- * The states of a circuit breaker. open: the endpoint is paused after failures in a row. probing: the pause is over,
- * and the outcome of the next delivery decides.
- */
+/** The states of a breaker. open: paused after failures in a row. probing: the next delivery decides. */
 export const breakerStates = ['closed', 'open', 'probing'] as const;
 export type BreakerState = (typeof breakerStates)[number];
 

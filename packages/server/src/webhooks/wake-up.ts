@@ -11,8 +11,7 @@ export type WakeUp = {
 };
 
 /**
- * How a notification names an endpoint of which any delivery may be due. Drainers of the previous release do not know
- * the mark, and find such deliveries by their next scan.
+ * How a notification names an endpoint of which any delivery may be due; the previous release finds these by a scan.
  */
 const anyMark = '!';
 

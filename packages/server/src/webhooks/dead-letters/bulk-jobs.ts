@@ -61,10 +61,7 @@ async function previewRange(
 
 const idPrefixes = { retry: 'rty', purge: 'prg' } as const;
 
-/**
- * Makes a bulk job, which a job runner carries out. Call it in a transaction that also puts it on record. Throws 400
- * `request_invalid`.
- */
+/** Makes a bulk job, in the transaction that puts it on record. Throws 400 `request_invalid`. */
 export async function createBulkJob(
   db: Queryable,
   actor: Actor,

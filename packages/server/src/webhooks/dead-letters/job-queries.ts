@@ -39,10 +39,7 @@ export type NewBulkJob = JobFilter &
     reach: Reach;
     rowsTotal: number;
     createdBy: string;
-    /**
-     * The number of attempts for endpoints that have no number of their own. It is that of the process that made the
-     * job, whichever process does the work.
-     */
+    /** For endpoints that have no number of their own: that of the process that made the job. */
     maxAttempts: number;
   };
 
@@ -158,19 +155,13 @@ type JobProgress = {
 export type OpenJob = JobFilter &
   Pick<JobRow, 'id' | 'rate' | 'rows_done' | 'created_by'> & {
     action: BulkAction | 'discard' | 'discard_backlog';
-    /**
-     * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later, or join a
-     * backlog later, are left alone.
-     */
+    /** The end of its range, or when it was made: what fails or joins a backlog later is left alone. */
     failed_until: string;
     reach: Reach;
     position: JobProgress | null;
   };
 
-/**
- * Finds the running job that has waited longest and may go on now, and locks it until the end of the transaction. A job
- * of which another process does a batch is skipped.
- */
+/** Locks the running job that has waited longest and may go on, until the transaction ends; others' are skipped. */
 export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> {
   const rows = await db.query<OpenJob>(sql`
     select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
@@ -209,10 +200,7 @@ export type Batch = {
   endpointIds: readonly string[];
 };
 
-/**
- * Notes a batch of a job. When the job may go on by its rate is stored with it, so that the rate holds over all
- * processes together.
- */
+/** Notes a batch of a job, and when it may go on, so that its rate holds over all processes together. */
 export async function advanceJob(
   db: Queryable,
   id: string,
@@ -260,9 +248,8 @@ const isOpenTo = {
 };
 
 /**
- * Counts exactly by endpoint and failure class, the largest group first and those that would be skipped last. A range
- * of time is counted along dead_letters_group_idx, a type of events by the rows themselves; without, only the counters
- * are read. `held` are the tenants under legal hold.
+ * Counts exactly by endpoint and failure class, the largest group first and those that would be skipped last. Without a
+ * range of time and a type only the counters are read. `held` are the tenants under legal hold.
  */
 export async function previewGroups(
   db: Queryable,

@@ -17,10 +17,7 @@ import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts
 
 const maxAttemptsShown = 100;
 
-/**
- * One delivery in any status, with its payload, its attempts and the reason why it waits. Throws 404
- * `delivery_not_found`.
- */
+/** One delivery in any status, and why it waits. Throws 404 `delivery_not_found`. */
 export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
   const lane = laneOrNotFound(id);
   const row = await queries.findDelivery(db, lane, id);
@@ -46,10 +43,7 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
   };
 }
 
-/**
- * Why a delivery is not delivered yet; null when it has ended. The drainers are asked for only where the answer depends
- * on them.
- */
+/** Why a delivery is not delivered yet; null when it has ended. Drainers are asked for only where it matters. */
 async function findWaiting(db: Queryable, lane: number, facts: WaitFacts): Promise<Waiting | null> {
   const waiting = whyWaiting(facts);
   if (waiting === 'finished') return null;

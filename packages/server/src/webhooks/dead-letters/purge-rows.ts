@@ -41,10 +41,7 @@ export async function findHeld(
 
 type Gone = { readonly lane: number; readonly id: string; readonly incident_id: string };
 
-/**
- * Removes what a discarded delivery need not keep: the answers of its attempts, and the payload unless another delivery
- * of its incident may still be sent. Must be called when the incidents are locked.
- */
+/** Removes the answers of discarded deliveries, and payloads that no other needs. Their incidents must be locked. */
 export async function eraseOf(db: Queryable, rows: readonly Gone[]): Promise<void> {
   if (rows.length === 0) return;
   await eraseAnswers(db, { deliveries: rows });

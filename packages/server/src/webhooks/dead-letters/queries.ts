@@ -17,8 +17,7 @@ export type CountDelta = {
 
 /**
  * Counts rows into and out of the dead-letter queue. Must be called once, and last, in the transaction that moves the
- * rows. The counters are locked after the rows and in the order of their keys, so that transactions wait for each other
- * in one direction only and cannot deadlock.
+ * rows: counters are locked after rows and in the order of their keys, so no two transactions deadlock.
  */
 export async function shiftCounts(db: Queryable, deltas: readonly CountDelta[]): Promise<void> {
   if (deltas.length === 0) return;
@@ -55,10 +54,7 @@ export function countOut(rows: string): Sql {
     order by ${countKey} ${addToCount}`;
 }
 
-/**
- * What discarding changes of the delivery d. The lease is taken away, too: the outcome of an attempt under way then
- * finds no lease and changes nothing.
- */
+/** What discarding changes of the delivery d. An attempt under way finds no lease then, and changes nothing. */
 export const discarded = sql`status = 'discarded', version = d.version + 1, next_attempt_at = null, held_by = null,
   is_probe = false, lease = null, leased_until = null, finished_at = now()`;
 
@@ -97,18 +93,14 @@ export async function discardOfEndpoint(
   return rows[0]?.count ?? 0;
 }
 
-/**
- * A limit in the text of the statement, where the planner sees it. It takes a parameter for a tenth of the table, and
- * then reads the whole table.
- */
+/** A limit that the planner sees. It takes a parameter for a tenth of the table, and then reads all of it. */
 function known(limit: number): Sql {
   return raw(String(Math.trunc(limit)));
 }
 
 /**
- * Discards up to `limit` deliveries that wait for a disabled endpoint and were made until `until` (null: until the
- * transaction began), and enables the endpoint if these were all. What was made later is then delivered. Must be called
- * in a transaction that has locked the endpoint.
+ * Discards up to `limit` deliveries made until `until` (null: until the transaction began) of a disabled endpoint that
+ * the transaction has locked, and enables it if these were all.
  */
 export async function discardThenEnable(
   db: Queryable,
@@ -151,10 +143,7 @@ export function patienceOf(days: number): Sql {
       'text', 'Its receiver did not fetch it within ' || ${expires} || ' s') end`;
 }
 
-/**
- * Finds the disabled endpoints for which something has been due for more than so many days, and those that are polled for
- * which something has waited too long.
- */
+/** Finds disabled and polled endpoints for which something has waited longer than they allow. */
 export async function findOverdueEndpoints(db: Queryable, days: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     select id from webhook_endpoints e
@@ -175,10 +164,7 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
   return rows.map((row) => row.id);
 }
 
-/**
- * Abandons up to `limit` deliveries of an endpoint that were due so long ago, or have waited behind
- * another for so long, and returns what they were before.
- */
+/** Abandons up to `limit` deliveries that have waited so long, and returns what they were before. */
 export async function abandonOverdue(
   db: Queryable,
   endpointId: string,
@@ -206,10 +192,7 @@ export async function abandonOverdue(
     select tenant, status_before as status, failure_class from changed`);
 }
 
-/**
- * What giving up without an attempt changes of the delivery d. `max_attempts` becomes the number of attempts made, since
- * there are no more unless an operator retries.
- */
+/** What giving up without an attempt changes of the delivery d: no attempts are left unless somebody retries. */
 export const givenUp = (failureClass: FailureClass, error: Sql) => sql`
   status = 'abandoned', version = d.version + 1, next_attempt_at = null, held_by = null, is_probe = false,
   lease = null, leased_until = null, max_attempts = d.attempts, failure_class = ${failureClass},
@@ -236,9 +219,8 @@ async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> 
 }
 
 /**
- * Cancels the jobs that discard the backlog of these endpoints: whoever enables, disables or deletes an endpoint
- * decides anew what becomes of its backlog. The statement waits for a batch that is under way. Must be called in the
- * transaction that has changed the endpoint. Returns how many deliveries each of the jobs had discarded.
+ * Cancels the jobs that discard the backlog of endpoints that the transaction has changed, and waits for a batch under
+ * way. Returns how many deliveries each had discarded.
  */
 export async function cancelBacklogJobs(
   db: Queryable,
@@ -332,8 +314,7 @@ type OpenEndpoint = {
 };
 
 /**
- * Finds the endpoints whose deliveries may be retried. Disabled and deleted ones are left out. `since` is the end of
- * the job's range of failures, at the latest the time when it was made.
+ * Finds the endpoints whose deliveries may be retried: enabled ones. `since` is the end of the job's range of failures.
  */
 export async function findOpenEndpoints(
   db: Queryable,
@@ -360,8 +341,7 @@ export async function findOpenEndpoints(
 
 /**
  * Queues those of these rows again that can be, and returns how many of which endpoint. They name the job from then on.
- * Only probes pass an open breaker. The budgets are arguments: a join with the endpoints took half of the statement's time, because the planner
- * expects a single row here and goes through all endpoints for each row.
+ * Only probes pass an open breaker. The budgets are arguments, because a join with the endpoints took half of the time.
  */
 export async function rearmAll(
   db: Queryable,

@@ -126,10 +126,7 @@ function fromScan(source: RowSource, sought: Sought, scan: RowScan): Sql {
     ${where(soughtConditions(sought))} order by ${by} limit ${scan.limit}`;
 }
 
-/**
- * Reads the deliveries of an incident first, or the one that is asked for; there are few. If the planner saw the limit it could prefer to go through
- * the whole history until it has met enough of them.
- */
+/** Reads the few deliveries that are asked for first. Seeing the limit, the planner could go through all history. */
 function prelude(source: RowSource): Sql {
   if (!isFew(source)) return empty;
   const { incidentId, deliveryId } = source;
@@ -213,10 +210,7 @@ function soughtConditions({ q, outcome, ...sought }: Sought): Sql[] {
   return conditions;
 }
 
-/**
- * The order of a list. The columns are qualified: a bare created_at would mean the formatted column of the output, so
- * that PostgreSQL would sort instead of using the index.
- */
+/** The order of a list, qualified: a bare created_at would mean the formatted column, which no index has. */
 function order(source: RowSource, scan: RowScan): Sql {
   const way = scan.descending ? 'desc' : 'asc';
   return raw(`d.${source.orderedBy} ${way}, d.id ${way}`);
@@ -336,10 +330,7 @@ export async function listAttempts(
 /** A session that was silent for longer than this does not answer. A drainer speaks every two seconds. */
 const answersWithinSeconds = 6;
 
-/**
- * Who could deliver what is due in a lane: how many drainers answer, and, if the keeper of this lane does not, for how
- * long it has been silent.
- */
+/** How many drainers answer, and, if the keeper of this lane does not, for how long it has been silent. */
 export async function findDrainers(
   db: Queryable,
   lane: number,

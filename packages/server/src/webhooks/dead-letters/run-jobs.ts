@@ -112,9 +112,8 @@ async function auditEnd(
 }
 
 /**
- * Does a batch of a job that discards a backlog, as it was when the job was made. The endpoint is skipped while another
- * transaction has it locked, because whoever enables or disables it waits for this job's row. If the endpoint is
- * enabled, nothing is discarded and the job ends.
+ * Does a batch of a job that discards a backlog. The endpoint is skipped while somebody has it locked, because whoever
+ * enables or disables it waits for this job's row. If it is enabled, the job ends.
  */
 async function discardBacklogRows(db: Queryable, job: OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';

@@ -24,9 +24,8 @@ export function startSettling(db: Queryable, log: Log): Repeated {
 }
 
 /**
- * Looks at the rows of the job that has waited for it the longest, and stores what became of them. Returns whether there
- * was one. A count along their index costs the hot ways nothing, where a counter would have to be changed with each
- * attempt; and it cannot go wrong, whatever befalls the rows.
+ * Looks at the rows of the job that has waited for it the longest; false: there was none. A count along their index
+ * costs the hot ways nothing and cannot go wrong, where a counter would change with each attempt.
  */
 export async function lookAtNext(db: Queryable): Promise<boolean> {
   const job = await queries.takeDueLook(db, keptDays);

@@ -36,10 +36,7 @@ export type WaitFacts = {
 /** How long the drainer that keeps a lane has been silent. */
 export type Silence = {
   readonly seconds: number;
-  /**
-   * Seconds until another drainer may take the lane, and when that is; null when an earlier release took the lane,
-   * which did not store for how long it may be silent.
-   */
+  /** Seconds until another drainer may take the lane, and when that is; null: an earlier release took it. */
   readonly passes_in: number | null;
   readonly passes_at: string | null;
 };
@@ -133,10 +130,7 @@ function scheduled(facts: WaitFacts, until: string): Waiting {
   return { reason: 'schedule', until, text };
 }
 
-/**
- * The text for a paused endpoint. A retry is recommended only where it helps: not for a delivery that is queued
- * already.
- */
+/** The text for a paused endpoint. A retry is recommended only for what is not queued already. */
 function pauseText({ failures_in_row, status }: WaitFacts, until: string): string {
   const pause = `the endpoint failed ${failures_in_row} times in a row and is paused until ${inWords(until)}`;
   return `${pause}; ${status === 'queued' ? 'then one row is tried first' : 'a retry passes the pause'}`;

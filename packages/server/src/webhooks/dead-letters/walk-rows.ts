@@ -24,10 +24,7 @@ export type RowWork = {
 /** The most rows that one batch looks at for a failure class or a type of events. */
 const scanRows = 4000;
 
-/**
- * Does a batch of a job. It goes through the rows by status and last failure, and remembers the last row it looked at,
- * so that rows that nothing can be done to are not met again.
- */
+/** Does a batch of a job, by status and last failure, from the last row that it looked at on. */
 export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Promise<Batch> {
   const statuses = job.status === null ? deadLetterStatuses : [job.status];
   const { status = statuses[0], after = null, ...kept } = job.position ?? {};

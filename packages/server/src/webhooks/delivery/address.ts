@@ -13,9 +13,8 @@ type Objection = {
 };
 
 /**
- * Judges all addresses of a host; null when there is nothing against them. One address that is not allowed condemns the
- * whole host, because which of them is connected to is up to chance. With http, every address has to be inside the
- * allow list.
+ * Judges all addresses of a host; null when there is nothing against them. One that is not allowed condemns the host,
+ * because chance decides which is connected to. With http, every address has to be inside the allow list.
  */
 export function findObjection(
   rule: AddressRule,
@@ -54,10 +53,7 @@ function object(
   };
 }
 
-/**
- * What an address is to webhooks: inside the allow list, of the public internet, or special (with the name of its
- * range).
- */
+/** Inside the allow list, of the public internet, or special (with the name of its range). */
 type AddressVerdict =
   | { readonly kind: 'listed' | 'public' }
   | { readonly kind: 'special'; readonly range: string };
@@ -77,9 +73,8 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** The well-known NAT64 prefix (RFC 6052): the last 32 bits of such an address are an IPv4 address. */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 /**
- * RFC 8215 reserves 64:ff9b:1::/48 for a network's own NAT64 prefixes; only this one of them is read. Where the IPv4
- * address lies depends on the prefix length, which only the network knows, so that whoever names the address could
- * choose the reading that suits them. These addresses, read with any other length, lie in 0.0.0.0/8 and so lead
+ * RFC 8215 reserves 64:ff9b:1::/48 for a network's own NAT64 prefixes; only this one is read. With any other length the
+ * IPv4 address would lie elsewhere, and whoever names it could choose; read so, these lie in 0.0.0.0/8, which leads
  * nowhere.
  */
 const localNat64 = ipaddr.IPv6.parseCIDR('64:ff9b:1::/96');
@@ -139,10 +134,7 @@ function embeddedIPv4(address: Address): ipaddr.IPv4 | null {
 /** Finds all addresses of a host name. Rejects when there are none. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
-/**
- * Creates a look-up by the resolver of the operating system. A name is asked for only once at a time: each question
- * holds one of libuv's four threads, and for long when a name server does not answer.
- */
+/** Looks names up by the operating system, each once at a time: a question holds one of libuv's four threads. */
 export function createLookup(): Lookup {
   const asked = new Map<string, Promise<readonly string[]>>();
   return (hostname) => {

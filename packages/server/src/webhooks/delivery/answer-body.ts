@@ -41,10 +41,7 @@ export class AnswerBody {
     return this.#read <= readBytes;
   }
 
-  /**
-   * The beginning of the body, at most 4 KiB; null when there was none. It is a promise only when the body was
-   * compressed, so that most answers end without another turn of the event loop.
-   */
+  /** The beginning of the body, at most 4 KiB; null when there was none; a promise only when it was compressed. */
   take(): Buffer | null | Promise<Buffer | null> {
     if (this.#kept === 0) return null;
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : undefined;

@@ -57,9 +57,8 @@ const maxAgeMillis = 300_000;
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * Creates a pool of keep-alive connections, each with an undici Client of its own. undici's Agent would not do: there a
- * request does not know its connection, so it could neither say which phase the connection is in nor end it when the
- * time is over.
+ * Creates a pool of keep-alive connections, each with an undici Client of its own: in undici's Agent a request does not
+ * know its connection, so it could neither tell its phase nor end it.
  */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
   // The same idle connections twice: by what they are shared by, and in the order in which they became idle.
@@ -268,10 +267,9 @@ export type Dial = {
 const nextAddressMillis = 1000;
 
 /**
- * Connects to a receiver. The name is looked up here, every address is judged, and only the judged addresses are
- * connected to. So a name that changes its addresses in between (DNS rebinding) gains nothing. TLS still asks for the
- * name and checks the certificate against it. A proxy is asked for one of these addresses, not for the name, so that it
- * looks nothing up by itself. Rejects with an AttemptFault.
+ * Connects to a receiver. Every address of the name is judged here, and only judged addresses are connected to, so a
+ * name that changes them in between (DNS rebinding) gains nothing. TLS still checks the certificate against the name. A
+ * proxy is asked for an address, so that it looks nothing up. Rejects with an AttemptFault.
  */
 export async function dialReceiver(options: DialOptions, dial: Dial): Promise<Socket> {
   const { protocol, hostname } = dial;
@@ -300,10 +298,7 @@ async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string
   return addresses;
 }
 
-/**
- * Connects to one of the judged addresses, or takes the connection that a proxy has made there. Resolves when TCP, and TLS
- * if there is any, is established.
- */
+/** Connects to one of the judged addresses, or through a tunnel. Resolves when TCP, and TLS if any, is established. */
 function openSocket(
   dial: Dial,
   { addresses, tunnel }: { addresses: readonly string[]; tunnel: Socket | null },

@@ -34,9 +34,8 @@ const maxAnswerBytes = 16 * 1024;
 const unreached = ['502', '503', '504'];
 
 /**
- * Has the proxy connect to one of these addresses, in their order. Rejects with an AttemptFault: of class `connect` when it
- * did not reach any, of class `proxy` when the proxy itself fails, which says nothing of the receiver. None names the
- * address of the proxy.
+ * Has the proxy connect to one of these addresses. Rejects with an AttemptFault: `connect` when it reached none,
+ * `proxy` when it fails itself, which says nothing of the receiver. None names its address.
  */
 export async function openTunnel(
   proxy: EgressProxy,

@@ -13,10 +13,7 @@ export class AttemptFault extends Error {
   }
 }
 
-/**
- * Makes one line of at most 300 characters. Receivers and resolvers supply parts of these texts, so control characters
- * are replaced.
- */
+/** Makes one line of at most 300 characters, without control characters: others supply parts of these texts. */
 export function tidyText(text: string): string {
   const line = text
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -44,10 +41,7 @@ export function tlsFault(error: unknown): AttemptFault {
   return new AttemptFault('tls', `TLS failed: ${tlsReason(error)}`);
 }
 
-/**
- * Says what an error of undici or of the socket means once a connection was taken for the request. An AttemptFault
- * stays as it is.
- */
+/** Says what an error of undici or of the socket means once a connection was taken for the request. */
 export function exchangeFault(error: unknown): AttemptFault {
   if (error instanceof AttemptFault) return error;
   const code = codeOf(error);

@@ -39,10 +39,7 @@ export type SenderOptions = {
   readonly clock?: Clock;
 };
 
-/**
- * Creates a sender with keep-alive connections. Every address is checked when it is connected to. The caller decides
- * how many requests are under way at once.
- */
+/** Creates a sender with keep-alive connections. The caller decides how many requests are under way at once. */
 export function createSender(options: SenderOptions): Sender {
   const pool = createConnectionPool({
     rule: createAddressRule(options.allowTargets),
@@ -92,9 +89,8 @@ const mostInterim = 20;
 const oversleptMillis = 1000;
 
 /**
- * One attempt, from the look-up of the name to the end of the answer, under one time limit. It calls `resolve` exactly
- * once and never throws. The class is its own handler, since undici's `request()` makes a stream and half a dozen
- * closures for each request.
+ * One attempt, from the look-up to the end of the answer, under one time limit. It calls `resolve` exactly once and
+ * never throws. It is its own handler, since undici's `request()` makes a stream and many closures for each request.
  */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #options: AttemptOptions;
@@ -145,10 +141,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (!this.#isSettled) this.#breakOff(this.#timeoutFault());
   }
 
-  /**
-   * Ends the attempt now, because the service stops. If a status has come, it counts: no body could change it.
-   * Otherwise the result says that the attempt was cut.
-   */
+  /** Ends the attempt now, because the service stops. A status that has come counts; else it was cut. */
   cut(): void {
     if (this.#isSettled) return;
     this.#isCut = this.#status === null;
@@ -245,10 +238,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (connection !== null) this.#options.pool.discard(connection);
   }
 
-  /**
-   * Fixes the result, once: whatever happens to the attempt afterwards changes nothing. The fault counts only where no
-   * status came. A null one means that the answer ended well or that enough of it was read.
-   */
+  /** Fixes the result, once. The fault counts only where no status came; null: enough of the answer was read. */
   #settle(fault: AttemptFault | null): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -280,10 +270,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     };
   }
 
-  /**
-   * Why the attempt failed; null when it delivered. A status decides on its own, however the body ends: a receiver that
-   * has said 2xx has taken the event.
-   */
+  /** Why the attempt failed; null when it delivered. A status decides on its own, however the body ends. */
   #failureClass(fault: AttemptFault | null): FailureClass | null {
     const status = this.#status;
     if (status === null) return fault?.failureClass ?? null;
@@ -321,10 +308,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * Timers go before what lies in the sockets. After a freeze, an answer that came in time would count as a time-out, so
- * the loop reads first what is there.
- */
+/** Timers go before what lies in the sockets, so the loop first reads an answer that came in time before a freeze. */
 function runOut(attempt: Attempt): void {
   setImmediate(() => attempt.runOut());
 }
@@ -388,9 +372,6 @@ export type AttemptResult = {
   readonly retryAfterSeconds: number | null;
   /** Whether this process stood still meanwhile, so that a failure says little about the receiver. */
   readonly isOverslept: boolean;
-  /**
-   * Whether the service itself ended the attempt before an answer had come. That says nothing about the receiver, so it
-   * must not count as a failure.
-   */
+  /** Whether the service ended the attempt before an answer had come, which must not count as a failure. */
   readonly isCut: boolean;
 };

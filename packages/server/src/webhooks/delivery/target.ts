@@ -11,9 +11,8 @@ import {
 /** Decides which receivers webhooks may be sent to. */
 export type Target = {
   /**
-   * Checks a URL that an endpoint is to have. Throws 400 `target_invalid` or `target_blocked`. A name that cannot be
-   * looked up at the moment passes with https, because every attempt checks again. Only a reader who reaches all tenants
-   * is told to which address a name leads.
+   * Checks a URL for an endpoint. Throws 400 `target_invalid` or `target_blocked`. A name that cannot be looked up
+   * passes with https, because every attempt checks again. Only a reader of all tenants is told where a name leads.
    */
   assertAllowed(url: string, reader: Pick<Actor, 'tenants'>): Promise<void>;
 };
@@ -58,8 +57,7 @@ export function createTarget(options: TargetOptions): Target {
 }
 
 /**
- * Whether a name means the machine itself (RFC 6761, and the names that systems write into their hosts file). Such
- * names lead to it even if the resolver does not know them, or does not know them with a dot at the end.
+ * Whether a name means the machine itself (RFC 6761, and names of hosts files), even if the resolver does not know it.
  */
 function isThisMachine(hostname: string): boolean {
   return /(^|\.)(localhost[46]?|ip6-(localhost|loopback))(\.localdomain[46]?)?\.?$/.test(hostname);

@@ -26,10 +26,9 @@ const unsent = (failureClass: FailureClass, error: string): AttemptResult => ({
 });
 
 /**
- * Signs and sends a claimed delivery once. `nowMillis` is monotonic and decides which secrets still sign; `wallSeconds`
- * (since 1970) goes into the signature. `onSent` is called when the request goes out, and a second time when it has to
- * go out again over another connection. Never rejects: a failure is in the result. What cannot be decrypted is not sent
- * unsigned, or without a header.
+ * Signs and sends a claimed delivery once, and never rejects. `nowMillis` (monotonic) decides which secrets sign;
+ * `wallSeconds` (since 1970) is signed. `onSent` is called when the request goes out, and again when it has to go out
+ * over another connection. What cannot be decrypted is not sent.
  */
 export function deliverOnce(
   sender: Sender,
@@ -87,8 +86,7 @@ export function hasExpired(
 }
 
 /**
- * Builds the outcome of an attempt, in the form in which the writer stores it. `startedAt` is monotonic milliseconds;
- * `random` (0 … 1) varies the delay before the next attempt.
+ * The outcome of an attempt, as the writer stores it. `startedAt` is monotonic; `random` (0 … 1) varies the next delay.
  */
 export function endOf(
   row: ClaimedRow,
@@ -178,9 +176,8 @@ type Outcome = {
 };
 
 /**
- * Decides what an attempt makes of a delivery. `schedule` is in seconds and `random` is 0 … 1, both as for
- * `delayAfter`. A 410 (class `gone`) abandons the delivery at once, because the receiver has said that it no longer
- * exists, and so does a status that its endpoint has named as final.
+ * Decides what an attempt makes of a delivery. `schedule` is in seconds and `random` is 0 … 1. A 410 (class `gone`),
+ * and a status that its endpoint has named as final, abandon it at once.
  */
 export function outcomeOf(
   delivery: ClaimedDelivery,
@@ -226,10 +223,7 @@ function untilExpiry(
 /** A delivery that was refused for so long, in seconds, is not held back any more: each refusal is an attempt. */
 const longestThrottle = 86_400;
 
-/**
- * Whether the receiver only takes no more for now (429, or 503 with Retry-After). `throttledSeconds` is for how long it
- * has said so of this delivery; null when it never did.
- */
+/** Whether the receiver only takes no more for now (429, or 503 with Retry-After). `throttledSeconds`: for how long now. */
 export function isThrottled(
   { status, retryAfterSeconds }: Pick<AttemptResult, 'status' | 'retryAfterSeconds'>,
   throttledSeconds: number | null,
@@ -383,10 +377,7 @@ function orNull<T>(open: () => T): T | null {
 /** Is called when an attempt begins; what it returns is called once, when that has ended. */
 export type WatchAttempt = (row: ClaimedRow, target: string) => (result: AttemptResult) => void;
 
-/**
- * Tells of attempts: each as a span in the trace of the request that reported its incident; each that counts, to
- * `observe` for the metrics and in the log.
- */
+/** Tells of attempts: each as a span in the trace of its report; each that counts, to `observe` and in the log. */
 export function watchAttempts({
   log,
   traces,
@@ -430,10 +421,7 @@ function beginSpan(traces: Traces, row: ClaimedRow, target: string) {
   });
 }
 
-/**
- * Says which delivery was attempted, and for which request: that is how an operator who has the id of the request finds
- * the attempt. What succeeds is only of interest to somebody who looks for it.
- */
+/** Logs which delivery was attempted for which request. A success only interests somebody who looks for it. */
 function logAttempt(log: Log, row: ClaimedRow, result: AttemptResult): void {
   const { failureClass, status, durationMillis, error } = result;
   const { request_id, trace_parent: parent } = row;

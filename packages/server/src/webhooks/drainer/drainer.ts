@@ -53,10 +53,7 @@ const gatherRows = 64;
 const gatherMillis = 3;
 /** The wait after a claim that failed in the database. */
 const pauseMillis = 500;
-/**
- * A lease lasts this much longer than the attempt may take. A row whose attempt could not begin within half of the
- * margin is given back, because its lease could end before the attempt does.
- */
+/** How much longer a lease lasts than its attempt may; a row whose attempt begins after half of this is given back. */
 const leaseMarginSeconds = 15;
 /** A claim that the scheduler has booked as in flight. */
 type Reserved = { claim: Claim; wakes: number; role: AttemptRole };
@@ -68,9 +65,8 @@ type ClaimInfo = {
 };
 
 /**
- * Delivers what is due in the lanes that this process holds. It claims rows endpoint by endpoint, sends them side by
- * side and writes their outcomes in batches. All times are monotonic or the database's own, so a wall clock that jumps
- * changes nothing.
+ * Delivers what is due in the lanes that this process holds: it claims rows endpoint by endpoint, sends them side by
+ * side and writes their outcomes in batches. All times are monotonic or the database's own.
  */
 export class Drainer {
   readonly #db: Database;
@@ -83,10 +79,7 @@ export class Drainer {
   /** Lets go what waited behind a delivery that has ended without this process. */
   readonly #passing: Repeated;
   readonly #leaseSeconds: number;
-  /**
-   * The claimed rows that are being worked on, until their outcome is with the writer or they are given back, and the
-   * head starts that have not begun.
-   */
+  /** The claimed rows that are worked on, and the head starts that have not begun. */
   readonly #attempts = new Set<Promise<void>>();
   /** Other drainers find by their own scans what is due in their lanes. */
   readonly #ownWakeUp = { wake: (ids: readonly string[]) => void this.wake(ids, 'any') };
@@ -168,18 +161,12 @@ export class Drainer {
     await this.#options.sender.close();
   }
 
-  /**
-   * Ends the attempts that `stop` waits for. One that had no answer yet does not count as a failure, since the receiver
-   * may not be to blame: its row is given back and sent again under the same webhook-id.
-   */
+  /** Ends the attempts that `stop` waits for. One without an answer yet is no failure, and is sent again. */
   cut(): void {
     this.#options.sender.cut();
   }
 
-  /**
-   * These endpoints have deliveries due. Returns those that are not in its lanes: other drainers are to be told of
-   * them.
-   */
+  /** These endpoints have deliveries due. Returns those of other drainers' lanes, which are to be told of them. */
   wake(endpointIds: readonly string[], due: Due): string[] {
     const others: string[] = [];
     const unknown: string[] = [];
@@ -192,10 +179,7 @@ export class Drainer {
     return others;
   }
 
-  /**
-   * Keeps room for deliveries that are about to be stored; see `HeadStart`. `reports` says how many a tenant makes at
-   * each of its endpoints. Null when no endpoint of theirs has room.
-   */
+  /** Keeps room for what `reports` is about to store, by tenant and for each of its endpoints; null: there is none. */
   headStart(reports: ReadonlyMap<string, number>): HeadStart | null {
     if (this.#isStopping || this.#writer.backlog > maxBacklog) return null;
     const rooms = this.#scheduler.planNew(reports, (lane) => this.#holder.lanes.has(lane));
@@ -318,10 +302,7 @@ export class Drainer {
     }
   }
 
-  /**
-   * Starts an attempt, unless it comes too late, or gives the row back: without settings, with too little left of its
-   * lease, or while stopping.
-   */
+  /** Starts an attempt, or gives the row back: without settings, with too short a lease, or while stopping. */
   #start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.#configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;

@@ -142,10 +142,7 @@ export class DueSearch {
     this.#scheduleScan(soonest);
   }
 
-  /**
-   * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
-   * rest.
-   */
+  /** Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. */
   #discard(deleted: readonly string[]): void {
     if (deleted.length === 0) return;
     this.#discarding ??= this.#discardAll(deleted).finally(() => {

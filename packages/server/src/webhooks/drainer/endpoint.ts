@@ -21,9 +21,8 @@ export type EndpointFacts = {
 };
 
 /**
- * What an attempt decides: nothing but its delivery and the endpoint's window (usual); whether the breaker's pause ends
- * (probe); or that it ends, where an operator had a delivery tried during a pause. When that fails, the pause stays as
- * it is: each retry by hand would otherwise double it.
+ * What an attempt decides: only its delivery and the window (usual); whether the breaker's pause ends (probe); or that
+ * it ends, where an operator had it tried during a pause. When that fails, the pause does not double.
  */
 export type AttemptRole = 'usual' | 'probe' | 'operator';
 
@@ -165,10 +164,7 @@ export class Endpoint {
     return this.#successMillis === 0 ? null : this.#successMillis <= briefMillis;
   }
 
-  /**
-   * How many more rows of the endpoint may be under way now. A paused endpoint, or one whose breaker's pause has just
-   * ended, sends one row at a time: its outcome decides whether the pause ends.
-   */
+  /** How many more rows may be under way now. During and just after a pause it is one: its outcome decides. */
   allowance(isBusy: boolean): number {
     const { isPaused } = this;
     if (this.#pausedUntil !== null || isPaused) {
@@ -181,8 +177,7 @@ export class Endpoint {
   }
 
   /**
-   * Divides places of the endpoint: what was never tried goes first, in nine of ten places while both wait. While it is
-   * paused, only an operator's retry may have one.
+   * Divides places: what was never tried has nine of ten while both wait, and in a pause only an operator's retry one.
    */
   divide(count: number): { fresh: number; tried: number; onlyProbes: boolean } {
     const onlyProbes = this.isPaused;

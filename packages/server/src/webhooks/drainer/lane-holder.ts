@@ -12,27 +12,19 @@ const reconnectMillis = 500;
 export type LaneHolder = {
   /** The lanes that this drainer works on now. The set changes as drainers come and go. */
   readonly lanes: ReadonlySet<number>;
-  /**
-   * The number under which the database knows this drainer as the keeper of its lanes. A claim under a keeper that has
-   * lost a lane finds nothing in that lane.
-   */
+  /** By which the database knows this drainer as keeper. Claims under one that has lost a lane find nothing there. */
   readonly keeper: number;
-  /**
-   * The session that holds the lanes, for claims: it follows the index of what is due. Statements fail while there is no
-   * session.
-   */
+  /** The session that holds the lanes, for claims. Statements fail while there is none. */
   readonly session: Queryable;
   /** Gives all lanes back and closes the session. */
   stop(): Promise<void>;
 };
 
 /**
- * Shares the lanes among all drainers of the database. Each drainer holds an equal part by means of advisory locks in a
- * session of its own.
+ * Shares the lanes among all drainers of the database, by advisory locks in a session of each.
  *
- * A drainer that dies loses its connection, and with it its locks, at once. A drainer that is frozen sends nothing; the
- * server ends its session when all of its leases have run out. If such a drainer wakes up, it finds its session lost,
- * and until it notices, its claims find nothing, because the lanes have another keeper in the database.
+ * A drainer that dies loses its locks at once. The server ends the session of one that is frozen when all of its leases
+ * have run out. When that wakes up, its claims find nothing, because the lanes have another keeper in the database.
  */
 export function holdLanes(
   db: Database,

@@ -6,10 +6,7 @@ import { configVersion, countedByHour } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 
-/**
- * Whether the attempt `given` was the last one of the delivery `d`. Discarding takes the lease away, so a discarded
- * delivery counts, too.
- */
+/** Whether the attempt `given` was the last one of the delivery `d`, or that was discarded. */
 const isLastAttempt = sql`(d.lease = given.lease or d.status = 'discarded')`;
 
 /** One attempt and what it makes of its delivery. */
@@ -34,9 +31,8 @@ export type OutcomeRow = {
 };
 
 /**
- * Makes a session plan each statement once, and not for each set of values, until this is called again. A plan looks
- * deliveries up by the keys that are given, whatever the planner knows: it took a backlog that came after a quiet night
- * for a single row, and read all of it for each batch. Only a bitmap scan cannot do without a key.
+ * Makes a session plan each statement once, until this is called again. The plan looks deliveries up by the keys that
+ * are given: the planner took a backlog after a quiet night for a single row, and read all of it for each batch.
  */
 export async function planOnce(session: Queryable): Promise<void> {
   await session.query(sql`
@@ -47,10 +43,9 @@ export async function planOnce(session: Queryable): Promise<void> {
 }
 
 /**
- * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
- * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged, but
- * not its answer, which may be what was erased.
- * They are counted in their hour by the same statement, which also remembers the newest ones. Returns the ids of the deliveries that were changed.
+ * Writes attempts into the log and updates their deliveries; nothing changes when the lease was lost. The attempt of a
+ * delivery that was discarded meanwhile is logged without its answer, which may be what was erased. The same statement
+ * counts them in their hour. Returns the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,
@@ -93,10 +88,7 @@ export async function recordOutcomes(
   return new Set(changed.map((row) => row.id));
 }
 
-/**
- * Lets deliveries wait whose receivers take no more for now. They stay what they are, and nothing is counted or logged.
- * Nothing changes when the lease was lost.
- */
+/** Lets deliveries wait whose receivers take no more for now: nothing is counted or logged. */
 export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Promise<void> {
   const given = givenRows('given', rows, {
     ...{ lane: 'smallint', id: 'text', lease: 'bigint', delaySeconds: 'float8', heldBy: 'text' },
@@ -112,10 +104,7 @@ export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Prom
     where d.lane = given.lane and d.id = given.id and d.lease = given.lease`);
 }
 
-/**
- * Abandons deliveries that came too late to be sent. Nothing changes when the lease was lost. Returns the ids of those
- * that were.
- */
+/** Abandons deliveries that came too late, unless the lease was lost. Returns the ids of those that were. */
 export async function abandonExpired(
   db: Queryable,
   rows: readonly OutcomeRow[],
@@ -174,12 +163,9 @@ export type GoneAttempt = Pick<OutcomeRow, 'lane' | 'id' | 'lease'> & {
 };
 
 /**
- * Disables the endpoints whose receivers have said, by a 410, that they no longer exist; their other deliveries wait.
- * Returns the ids of the endpoints that were disabled.
- *
- * It does not matter who keeps the lane by now, because an attempt may outlast a handover. The lease does matter,
- * because a later attempt may have had another answer. The version matters, too: whoever has changed the endpoint
- * meanwhile knows better than the old answer.
+ * Disables the endpoints whose receivers no longer exist (410), and returns their ids. Who keeps the lane does not
+ * matter, because an attempt may outlast a handover. The lease and the version do: a later attempt, or whoever has
+ * changed the endpoint, knows better.
  */
 export async function disableGone(
   db: Queryable,

@@ -42,9 +42,8 @@ export type Ended = {
 
 const batchSize = 500;
 /**
- * So many outcomes are written at once; fewer wait for others to join them, because a transaction costs more than its
- * rows. Nobody waits for an outcome: the place of an attempt is free when it has ended. Whatever ends in this time is
- * sent again if the process is killed.
+ * So many outcomes are written at once; fewer wait for others, because a transaction costs more than its rows. Whatever
+ * ends in this time is sent again if the process is killed.
  */
 const gatherRows = 64;
 const gatherMillis = 20;
@@ -63,9 +62,8 @@ type Options = {
 };
 
 /**
- * Writes outcomes in batches, one batch at a time. A batch is whatever has ended since the last one, so the busier the
- * drainer, the larger its batches. What cannot be written is tried again until `giveUpMillis` after the attempt began.
- * By then the lease has run out, so the delivery is attempted again, and that attempt decides.
+ * Writes outcomes in batches, each of what has ended since the last one. What cannot be written is tried again until
+ * `giveUpMillis` after the attempt began: by then the lease has run out, and another attempt decides.
  */
 export class OutcomeWriter {
   readonly #waiting: Ended[] = [];
@@ -152,8 +150,7 @@ export class OutcomeWriter {
   }
 
   /**
-   * The session that writes plain successes, in which their statement is not planned for each batch: that took half of
-   * its time. Connections of the pool cannot do so, because other statements need a plan for their own values.
+   * The session for plain successes, where their statement is not planned for each batch, which took half of its time.
    */
   async #openSession(): Promise<Session> {
     if (this.#session === undefined || this.#session.lost.aborted) {
@@ -181,10 +178,7 @@ export class OutcomeWriter {
   }
 }
 
-/**
- * Whether an outcome changes more than its delivery and the attempt log: the counts of dead letters, a breaker, or what
- * goes next.
- */
+/** Whether an outcome changes more than its delivery and the log: counts, a breaker, or what goes next. */
 function changesMore({ before, row, breaker, orderKey }: Ended): boolean {
   const isPlain = row.status === 'delivered' && before.status === 'queued' && orderKey === null;
   return breaker !== null || !isPlain;
@@ -241,10 +235,7 @@ function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
     .map(({ row, endpointId, configVersion }) => ({ ...row, endpointId, configVersion }));
 }
 
-/**
- * Joins two changes of one breaker. The later one counts, but a pause that began earlier in the batch is kept unless
- * the later change closes the breaker.
- */
+/** Joins two changes of one breaker: the later one counts, but a pause stays unless that closes the breaker. */
 function merge(known: ReadonlyMap<string, BreakerChange>, change: BreakerChange): BreakerChange {
   const before = known.get(change.endpointId);
   const pauseSeconds = change.isClosed

@@ -12,9 +12,8 @@ export type Breaker = {
 export const closedBreaker: Breaker = { failuresInRow: 0, pausesInRow: 0 };
 
 /**
- * The breaker after a failed attempt, and the pause in seconds that begins now, or null if none begins. A failed probe
- * opens the breaker again, for twice as long, up to ten minutes. Other attempts that were under way when it opened only
- * count as failures: otherwise each of them would lengthen the pause.
+ * The breaker after a failed attempt, and the pause in seconds that begins now, or null. A failed probe opens it for
+ * twice as long, up to ten minutes; others that were under way only count, or each would lengthen the pause.
  */
 export function afterFailure(
   breaker: Breaker,
@@ -27,16 +26,12 @@ export function afterFailure(
   return { breaker: { failuresInRow, pausesInRow: breaker.pausesInRow + 1 }, pauseSeconds };
 }
 
-/**
- * The length of the window of one second, with a margin. Requests reach a receiver with varying delay, so two that are
- * sent a second apart may arrive less than a second apart.
- */
+/** A second with a margin: two requests sent a second apart may arrive less than a second apart. */
 const windowMillis = 1020;
 
 /**
- * Allows at most `perSecond` requests in any window of a second. A token bucket would not do: one that is full at the
- * beginning of a second lets twice as many through in it. A claimed row counts from its claim until it is sent, and
- * then for one more second, because the claim and the connection take time of their own.
+ * Allows at most `perSecond` requests in any window of a second; a full token bucket would let twice as many through. A
+ * claimed row counts from its claim until a second after it is sent.
  */
 export class Rate {
   perSecond: number;
@@ -84,8 +79,7 @@ const minScanMillis = 10;
 const restFactor = 4;
 
 /**
- * The milliseconds after a scan before the next may begin. With ten thousand endpoints a scan takes 50 ms, and some
- * delivery always falls due within the next few: scan after scan would keep the database busy.
+ * The milliseconds until the next scan: with ten thousand endpoints one takes 50 ms, and something always falls due.
  */
 export function restAfter(tookMillis: number): number {
   return Math.min(scanMillis, Math.max(minScanMillis, restFactor * tookMillis));

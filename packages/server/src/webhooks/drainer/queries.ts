@@ -13,9 +13,8 @@ export async function announceDrainer(db: Queryable): Promise<void> {
 }
 
 /**
- * Makes a session, or a transaction, follow the index of what is due, whatever the planner believes about the table.
- * When it last saw a table of one row, every look and every claim would read the whole backlog and sort it: 120,000
- * blocks instead of 100 for a claim of ten rows.
+ * Makes a session, or a transaction, follow the index of what is due, whatever the planner believes: when it last saw
+ * one row, a claim of ten read and sorted the whole backlog, 120,000 blocks instead of 100.
  */
 export async function followDueIndex(db: Queryable, within: 'session' | 'transaction') {
   await db.query(
@@ -33,9 +32,8 @@ export async function surveyLanes(db: Queryable): Promise<{ drainers: number; he
 }
 
 /**
- * Locks those of these lanes that are free and returns them. Whoever holds a lane's lock works on it. `keeper` is
- * stored in the lane, so that claims of an earlier keeper find nothing. `silenceSeconds` says how long the keeper may
- * be silent before its session is ended.
+ * Locks those of these lanes that are free, and returns them. Claims under an earlier `keeper` find nothing there.
+ * `silenceSeconds`: how long the keeper may be silent before its session is ended.
  */
 export async function lockLanes(
   db: Queryable,
@@ -107,9 +105,8 @@ const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled and not ${isPolled} 
   ${hasFree} as has_free, ${hasProbe} as has_probe`;
 
 /**
- * The CTE `heads`: of each endpoint of these lanes that has deliveries queued or pending, the one that is due first. It
- * goes from endpoint to endpoint along the index, so an endpoint costs one look-up even if a hundred thousand of its
- * rows are queued.
+ * The CTE `heads`: of each endpoint of these lanes with deliveries queued or pending, the one that is due first. Along
+ * the index that is one look-up for each endpoint, however many rows it has.
  */
 export const waitingHeads = (lanes: readonly number[]): Sql => sql`
     with recursive heads as (
@@ -166,16 +163,13 @@ export const claimRows = 256;
 
 /**
  * Claims due rows, at most as many of each endpoint as asked for, and leases them. Rows that another holds are skipped,
- * and so are lanes that have another keeper by now. No indexed column changes, so that the update stays on the row's
- * page (a HOT update).
+ * and lanes with another keeper. No indexed column changes, so the update stays on the row's page (HOT).
  *
- * The outer limit is never reached by the claims; it is there for the planner. The planner cannot know the inner
- * limits, takes them for a tenth of the table, and then reads all of it: 44 ms a claim at 100,000 rows, less than 1 ms
- * along the indexes.
+ * The outer limit is for the planner, which cannot know the inner ones, takes them for a tenth of the table, and then
+ * reads all of it: 44 ms a claim at 100,000 rows, less than 1 ms along the indexes.
  *
- * Rows that are locked stay in their place, so they are updated by it. Looked up by their keys, the planner read the
- * whole table for them where it expected a single row, as it does when a backlog comes after a quiet night. A row that
- * was changed since the statement began is left for the next claim.
+ * Locked rows stay in their place, so they are updated by it: by their keys, the planner read the whole table where it
+ * expected one row. A row that was changed since the statement began is left for the next claim.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -200,10 +194,7 @@ export async function claimDeliveries(
     returning ${claimed}, picked.config_version, picked.waited_ms, picked.is_fresh`);
 }
 
-/**
- * Claims a delivery that was just stored in the same transaction, past its endpoint's queue, breaker and rate. Drainers
- * leave it alone while the lease lasts.
- */
+/** Claims a delivery just stored by this transaction, past its endpoint's queue, breaker and rate. */
 export async function claimStored(
   db: Queryable,
   { lane, id }: { lane: number; id: string },
@@ -218,10 +209,7 @@ export async function claimStored(
   return rows[0];
 }
 
-/**
- * Finds and locks the due rows of one kind, in the order in which they came due. Each kind has an index of its own: new
- * deliveries are found at once however many wait for another attempt, and the other way round.
- */
+/** Locks the due rows of one kind, in their order. Each kind has an index, so neither is behind many of the other. */
 function dueOf(
   claims: readonly ClaimRequest[],
   { keeper, which, isFresh }: { keeper: number; which: Sql; isFresh: boolean },
@@ -289,9 +277,8 @@ export async function findEndpointConfigs(
 }
 
 /**
- * Whether any delivery is due, or being attempted, apart from those of paused, disabled and deleted endpoints, and of
- * those that want to be left alone for more than a minute. This is what `svcctl drain` waits for. An operator's retry
- * counts although its endpoint is paused.
+ * Whether anything is due or attempted, apart from endpoints that are disabled, deleted, paused or wish to be left
+ * alone for a minute; an operator's retry counts in a pause, too. `svcctl drain` waits for this.
  */
 export async function isAnythingDue(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_due: boolean }>(sql`

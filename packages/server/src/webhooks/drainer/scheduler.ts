@@ -20,10 +20,7 @@ export type SchedulerLimits = {
 
 const maxPerEndpoint = 64;
 
-/**
- * Divides up the attempts in flight: a tenant may have a quarter of them, and one endpoint about half of that, 64 at
- * most, so that no single endpoint uses up its tenant's part.
- */
+/** A tenant may have a quarter of the attempts in flight, and one endpoint about half of that, 64 at most. */
 export function limitsFor(maxInFlight: number): SchedulerLimits {
   const perTenant = Math.ceil(maxInFlight / 4);
   const perEndpoint = Math.min(maxPerEndpoint, Math.ceil(perTenant / 2));
@@ -78,10 +75,7 @@ export class Scheduler {
     return this.#endpoints.get(id);
   }
 
-  /**
-   * Decides which rows to claim now, at most `limit`. Tenants take turns of `quantum` rows until the room, the tenants'
-   * parts or the endpoints' allowances are used up.
-   */
+  /** Decides which rows to claim now, at most `limit`, by turns of `quantum` rows while there is room. */
   plan(limit: number): Claim[] {
     let free = this.#limits.total - this.#inFlightCount;
     const kept = Math.floor(this.#limits.total / keptShare);
@@ -192,9 +186,8 @@ export class Scheduler {
   }
 
   /**
-   * Forgets the endpoints of lanes that are no longer this drainer's, and idle ones when there are too many. A busy
-   * endpoint of a lost lane only ends what is under way: if two drainers went on claiming for it, they would exceed its
-   * rate together.
+   * Forgets endpoints of lanes that are no longer ours, and idle ones when there are too many. A busy one of a lost
+   * lane only ends what is under way: two drainers would exceed its rate together.
    */
   forget(isOurs: (lane: number) => boolean): void {
     const isFull = this.#endpoints.size > maxRemembered;

@@ -15,10 +15,9 @@ const longestGuessSeconds = 60;
 
 /**
  * How fast a receiver may be sent to that refuses what is too much: by 429, or by 503 with Retry-After. It is left
- * alone until the time it names. Then it is sent a little less than it refused; the rate rises along a cubic, slowly
- * where the receiver refused last and faster beyond, as TCP does it (RFC 9438). The rate is one of evenly spaced
- * requests: those of a whole second at once would be refused by a receiver that counts in tenths of it. All times are
- * monotonic milliseconds.
+ * alone until the time it names, then sent a little less than it refused; the rate rises along a cubic, slowly where it
+ * refused last and faster beyond, as in TCP (RFC 9438). Requests are evenly spaced, since a receiver may count in
+ * tenths of a second. All times are monotonic milliseconds.
  */
 export class Throttle {
   /** Before this time nothing is sent. */

@@ -165,9 +165,8 @@ function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
 }
 
 /**
- * The headers of an endpoint after a change, sealed; null: they stay as they are. They are meant for one receiver, so
- * those that are not named anew stay behind when the URL leads elsewhere. Those that no key opens are gone as well, which
- * is the way out of a lost key.
+ * The headers of an endpoint after a change, sealed; null: as they are. They are meant for one receiver, so those not
+ * named anew are gone when the URL leads elsewhere, and also those that no key opens.
  */
 function newHeaders(
   { secretBox }: Pick<WebhookOptions, 'secretBox'>,
@@ -203,10 +202,7 @@ export function changedSettings(
   };
 }
 
-/**
- * The columns that say whether the endpoint is enabled. One that is disabled already keeps the time and the name of
- * whoever disabled it.
- */
+/** Whether the endpoint is enabled. One that is disabled already keeps since when and by whom. */
 function switched(
   row: EndpointSettings,
   enabled: boolean | undefined,
@@ -253,10 +249,9 @@ export async function deleteEndpoint(
 }
 
 /**
- * Enables an endpoint after discarding what waits for it at this moment. What is reported later is delivered. A large
- * backlog becomes a job, and the endpoint stays disabled until the job ends, so that nothing of the backlog can be sent
- * meanwhile, even if a process is killed. Enabling or disabling the endpoint ends the job. Returns the endpoint as it is
- * then. Throws 404 `endpoint_not_found`, 409 `endpoint_enabled`.
+ * Enables an endpoint after discarding what waits for it now. A large backlog becomes a job, and the endpoint stays
+ * disabled until that ends, so nothing of it can be sent even after a kill; enabling or disabling ends the job. Returns
+ * the endpoint. Throws 404 `endpoint_not_found`, 409 `endpoint_enabled`.
  */
 export async function discardBacklogOf(
   db: Database,
@@ -306,10 +301,7 @@ async function leaveToJob(
   return { job: job.id, waiting };
 }
 
-/**
- * Gives an endpoint a new secret, which is shown only in this answer. The old secret also signs for 24 hours. Throws
- * 404 `endpoint_not_found`.
- */
+/** Gives an endpoint a new secret, shown only here; the old one signs for 24 hours. Throws 404 `endpoint_not_found`. */
 export async function rotateSecret(
   db: Database,
   options: Pick<WebhookOptions, 'secretBox' | 'audit'>,
@@ -328,10 +320,7 @@ export async function rotateSecret(
   return { ...rotated, secret };
 }
 
-/**
- * Ends the secrets of an endpoint that were rotated out and still sign: from now on only the present one does. Throws 404
- * `endpoint_not_found`.
- */
+/** Ends the secrets that were rotated out: only the present one signs. Throws 404 `endpoint_not_found`. */
 export async function endOldSecretsOf(
   db: Database,
   options: Pick<WebhookOptions, 'audit'>,

@@ -28,9 +28,8 @@ const defaults: Omit<EndpointSettings, 'url'> = {
 };
 
 /**
- * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
- * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`, 409 `endpoint_uid_taken`,
- * `endpoint_quota`.
+ * Registers an endpoint. The secret is shown only here. Throws 400 `request_invalid`, `target_invalid`,
+ * `target_blocked`, 409 `endpoint_uid_taken`, `endpoint_quota`.
  */
 export async function createEndpoint(
   db: Database,

@@ -64,18 +64,12 @@ export function toListed(row: queries.EndpointRow): queries.EndpointRow {
   return { ...row, url: maskUrl(row.url) };
 }
 
-/**
- * Returns the id if it has the form of an endpoint's id. Throws 404 `endpoint_not_found` otherwise, as for an id that
- * is unknown.
- */
+/** The id, if it has the form of an endpoint's id. Throws 404 `endpoint_not_found` as for one that is unknown. */
 export function toEndpointId(id: string): string {
   return /^ep_[0-9A-Za-z]{16}$/.test(id) ? id : found<string>(undefined);
 }
 
-/**
- * Returns the row. Throws 404 `endpoint_not_found` without one: unknown, deleted and out of the caller's reach look the
- * same, so that nobody learns which endpoints others have.
- */
+/** Returns the row. Throws 404 `endpoint_not_found` without one: unknown, deleted and out of reach look the same. */
 export function found<T>(row: T | undefined): T {
   if (row !== undefined) return row;
   throw new AppError('endpoint_not_found', {

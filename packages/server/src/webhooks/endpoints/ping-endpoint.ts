@@ -22,10 +22,9 @@ const type = 'webhook.ping';
 const leaseMarginSeconds = 15;
 
 /**
- * Sends an event of type `webhook.ping` to this endpoint alone, whatever event types it wants: at once, past its queue,
- * breaker and rate, which it leaves as they are. Returns the delivery and what came of it. The ping is an incident like
- * any other: it is listed, and retried when it fails. With a type of the catalogue its sample is sent as such an event.
- * Throws 404 `endpoint_not_found`, `event_type_not_found`, 409 `endpoint_disabled`, and 400 without a sample.
+ * Sends an event of type `webhook.ping`, or the sample of a type, to this endpoint alone: at once, past its queue,
+ * breaker and rate. Returns the delivery and what came of it. The ping is an incident like any other, and retried when
+ * it fails. Throws 404 `endpoint_not_found`, `event_type_not_found`, 409 `endpoint_disabled`, and 400 without a sample.
  */
 export async function pingEndpoint(
   db: Database,

@@ -15,10 +15,7 @@ type Settings = { [name in (typeof ofPush)[number]]?: unknown } & {
   delivery?: { [name in (typeof ofSending)[number]]?: unknown } | null | undefined;
 };
 
-/**
- * Throws 400 `request_invalid` for settings of an endpoint that is polled which would have no effect. Only what expires and
- * how it is signed are settings of its delivery.
- */
+/** Throws 400 `request_invalid` for settings that would have no effect on an endpoint that is polled. */
 export function refuseUnpolled(given: Settings): void {
   const name = ofPush.find((each) => given[each] != null);
   if (name !== undefined) throw invalidInput(`/${name}`, noEffect);

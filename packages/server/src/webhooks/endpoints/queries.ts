@@ -59,10 +59,7 @@ const storedHeaders = ({ header_names, headers }: SealedHeaders): Record<string,
 /** The tenants that the caller may touch; null means all. */
 export type Reach = readonly string[] | null;
 
-/**
- * How far the queued and pending deliveries of an endpoint are counted. The count goes along an index, but a list of
- * endpoints with a million rows each would still take seconds.
- */
+/** How far waiting deliveries are counted: along an index, but a list of endpoints may have a million rows each. */
 const mostCounted = raw('10000');
 const backlog = sql`(select json_build_object('count', count(*), 'is_exact', count(*) < ${mostCounted},
     'is_discarding', exists (
@@ -133,8 +130,7 @@ export async function insertEndpoint(
 }
 
 /**
- * Lists endpoints by tenant and id, beginning after `after`; null begins with the first. `q` is looked for before the
- * query of URLs, which may hold a secret.
+ * Lists endpoints by tenant and id, from `after` on. `q` is not looked for in the query of URLs, which may be secret.
  */
 export async function listEndpoints(
   db: Queryable,
@@ -220,10 +216,7 @@ export async function findSealed(
   return rows[0];
 }
 
-/**
- * Stores the settings of an endpoint that is locked, and its headers where they change. `closesBreaker` also ends its
- * pause.
- */
+/** Stores the settings of a locked endpoint, and its headers where they change. `closesBreaker` also ends its pause. */
 export async function updateEndpoint(
   db: Queryable,
   id: string,
@@ -293,10 +286,7 @@ export async function markDeleted(db: Queryable, id: string): Promise<void> {
     update webhook_endpoints set deleted_at = now(), updated_at = now() where id = ${id}`);
 }
 
-/**
- * Counts the deliveries made before the transaction began that are queued or pending, and with `parked` also the
- * abandoned ones.
- */
+/** Counts the deliveries that are queued or pending by now, and with `parked` also the abandoned ones. */
 export async function countLiveDeliveries(
   db: Queryable,
   endpoint: { id: string; parked: boolean },
@@ -310,10 +300,7 @@ export async function countLiveDeliveries(
   return rows[0]?.count ?? 0;
 }
 
-/**
- * Stores a job that discards the deliveries of an endpoint. `rows` is the count when the job was made, `rowsDone` what
- * was discarded by then.
- */
+/** Stores a job that discards deliveries: of `rows` in all, `rowsDone` are discarded already. */
 export async function insertDiscardJob(
   db: Queryable,
   job: {
@@ -411,10 +398,7 @@ export async function listSealedOtherwise(
     order by id limit ${limit}`);
 }
 
-/**
- * Stores the same secrets, sealed anew, unless somebody has changed them since they were read. Whoever remembers them
- * need not read them again.
- */
+/** Stores the same secrets, sealed anew, unless somebody has changed them since they were read. */
 export async function replaceSealed(
   db: Queryable,
   before: SealedEndpoint,
@@ -438,8 +422,7 @@ export async function cancelReplaysOf(db: Queryable, endpointId: string): Promis
 }
 
 /**
- * Forgets where the receiver of an endpoint was, which is deleted. A poll under way has the place locked: the last
- * statement sees what that has handed out.
+ * Forgets the place of a deleted endpoint's receiver. A poll under way has it locked, so the last statement sees all.
  */
 export async function forgetPlace(db: Queryable, endpointId: string): Promise<void> {
   // A first poll has written the place, but nobody else sees it yet: this waits for it.

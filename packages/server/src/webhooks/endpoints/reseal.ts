@@ -36,10 +36,7 @@ export async function resealEndpoints(db: Database, sealing: Sealing): Promise<v
   }
 }
 
-/**
- * The ids of the endpoints of which something is sealed that no key of the box opens, in their order; secrets that were
- * rotated out do not count.
- */
+/** The ids of endpoints of which no key opens something; secrets that were rotated out do not count. */
 export async function listUnopened(db: Database, sealing: Sealing): Promise<string[]> {
   const unopened: string[] = [];
   for await (const { id, secret, headers, delivery_keys: keys } of sealedOtherwise(db, sealing)) {
@@ -50,10 +47,7 @@ export async function listUnopened(db: Database, sealing: Sealing): Promise<stri
   return unopened;
 }
 
-/**
- * Whether a secret can be decrypted. It cannot if its key is lost; rotating is the way out of that, so it must not fail
- * then.
- */
+/** Whether a secret can be decrypted. Rotating is the way out of a lost key, so it must not fail then. */
 export function canOpen(box: SecretBox, sealed: Buffer, owner: string): boolean {
   try {
     box.open(sealed, owner);

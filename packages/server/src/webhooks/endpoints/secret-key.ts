@@ -23,13 +23,12 @@ export type KeySettings = {
 export type FoundKeys = Keyring & { readonly wanted: NamedKey };
 
 /**
- * Finds the keys that secrets are sealed with. They come from SVC_SECRET_KEY (any text of 32 characters or more) and
- * SVC_SECRET_KEY_PREVIOUS, or else from `<data dir>/secret-key` (mode 0600), which the first start makes, and from the
- * files `secret-key.<id>` beside it, which are those of earlier rotations. The text of a file may also be given as
- * SVC_SECRET_KEY. The database says which of them seals.
+ * Finds the keys that secrets are sealed with: SVC_SECRET_KEY (any text of 32 characters or more) and
+ * SVC_SECRET_KEY_PREVIOUS, or else `<data dir>/secret-key` (mode 0600), which the first start makes, and
+ * `secret-key.<id>` of earlier rotations. The database says which of them seals.
  *
- * Throws `settings_invalid` when a text is too short, or when the key that seals is not among them. What is sealed under
- * one key cannot be opened with another, so such a process must not start.
+ * Throws `settings_invalid` when a text is too short, or the key that seals is not among them: what is sealed could not
+ * be opened, so such a process must not start.
  */
 export async function findKeyring(db: Queryable, settings: KeySettings): Promise<FoundKeys> {
   const { name, wanted, known } = await readKeys(settings, (path) => readOrMakeFile(db, path));

@@ -23,10 +23,7 @@ const mostBlocked = 20;
 /** How much of an answer is told with the last error. */
 const toldCharacters = 400;
 
-/**
- * How an endpoint fared. Whatever its traffic, it costs a few look-ups and the sum of 720 rows: nothing of it is found
- * by reading deliveries, but for the oldest of those that wait.
- */
+/** How an endpoint fared, for a few look-ups and the sum of 720 rows, whatever its traffic. */
 export async function readStory(
   db: Queryable,
   reach: readonly string[] | null,

@@ -69,8 +69,7 @@ export async function listTroubled(
 }
 
 /**
- * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, or a certificate of
- * its own has ended, and that is null otherwise.
+ * An endpoint of which somebody is told. After `until` it is disabled, or a certificate has ended; else that is null.
  */
 export type FailingEndpoint = {
   id: string;
@@ -124,10 +123,9 @@ const blockedForLong = sql`
 const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
 
 /**
- * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
- * within a day; those that are disabled because they are gone, or failed for long; those that an operator has disabled
- * while deliveries wait; those from which incidents were held back; those of which a certificate ends within 30 days;
- * those that nobody has polled for an hour, while a delivery was waiting; and ordered ones where deliveries wait behind one
+ * Lists those that had no success for an hour; that will be disabled for that within a day; that are gone, or disabled
+ * since they failed for long; that an operator has disabled while deliveries wait; from which incidents were held back;
+ * of which a certificate ends within 30 days; that nobody has polled for an hour; and where deliveries wait behind one
  * that was abandoned an hour ago.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {

@@ -35,9 +35,8 @@ export class Catalogue {
   }
 
   /**
-   * Returns what a reporter is warned of: a type that is not in the catalogue, data that does not fit its schema, or a
-   * type that is deprecated. Throws 400 `request_invalid` for the first two where the setting refuses them. What the service
-   * reports itself needs no entry.
+   * What a reporter is warned of: a type that is not in the catalogue or deprecated, data that does not fit. Throws 400
+   * `request_invalid` instead where the setting refuses. What the service reports itself needs no entry.
    */
   async look(report: { type: string; data: unknown }): Promise<string[]> {
     const { mode } = this.#options;

@@ -104,10 +104,7 @@ function* membersWithin(
   }
 }
 
-/**
- * What of some data does not fit a schema, the first five misfits at most. Null: nobody knows, because it took too long.
- * The library follows the schema and makes no code of it.
- */
+/** The first five misfits of some data; null: nobody knows, because it took too long. No code is made of the schema. */
 export async function misfitsOf(
   within: Within,
   { schema, data, millis = budgetMillis }: { schema: JsonSchema; data: unknown; millis?: number },

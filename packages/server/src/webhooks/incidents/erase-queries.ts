@@ -64,10 +64,9 @@ export async function countErasable(db: Queryable, ids: readonly string[]): Prom
 }
 
 /**
- * Replaces the text of the idempotency keys of these incidents by a hash, so that a replay is known, and forgets the
- * digests of what came with them. Whoever reports under such a key waits for the end of the transaction: its statement
- * would otherwise not see the hash, and take the key for a new one. Must be called first in its transaction. Returns how
- * many.
+ * Replaces the text of idempotency keys by a hash, so that a replay is known, and forgets their digests. Whoever
+ * reports under such a key waits for the end: its statement would not see the hash, and take the key for a new one.
+ * Must be called first in its transaction. Returns how many.
  */
 export async function eraseKeys(db: Queryable, ids: readonly string[]): Promise<number> {
   const isOwn = sql`incident_id = any(${ids}::text[]) and not ${isErasedKey}`;
@@ -90,10 +89,7 @@ export type StoppedRow = {
   leased_until: string | null;
 };
 
-/**
- * Discards what is queued or pending of these incidents, and marks what is abandoned: it stays in the dead-letter queue
- * and cannot be retried. An attempt that is under way changes nothing any more.
- */
+/** Discards what is queued or pending of these incidents, and marks what is abandoned, which cannot be retried then. */
 export async function stopDeliveries(db: Queryable, ids: readonly string[]): Promise<StoppedRow[]> {
   return db.query<StoppedRow>(sql`
     with was as materialized (
@@ -137,9 +133,8 @@ export async function findKept(
 }
 
 /**
- * Looks at the next `limit` incidents that were reported more than `days` days ago, and answers those whose deliveries
- * all ended more than `days` days ago, delivered, discarded or abandoned, and which still have their payload. `after` is
- * where to go on, or null at the end.
+ * Looks at the next `limit` incidents reported more than `days` days ago, and answers those with a payload whose
+ * deliveries all ended so long ago. `after` is where to go on, or null at the end.
  */
 export async function findSettled(
   db: Queryable,

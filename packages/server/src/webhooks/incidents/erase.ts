@@ -17,8 +17,7 @@ export type IncidentErasure = { erased: Erased; remains: Remain[] };
 const pageSize = 100;
 
 /**
- * Erases incidents, for the feature that erases other data of the same persons. `deliveryDays` is for how long
- * deliveries are kept that have ended.
+ * Erases incidents, for the feature that erases other data of the same persons. `deliveryDays`: rows are kept so long.
  */
 export function createIncidentEraser(
   db: Database,
@@ -75,9 +74,8 @@ export async function eraseIncident(
 type Batch = { erased: Erased; underWayUntil: string | null };
 
 /**
- * Erases incidents: the payloads, the texts of their idempotency keys and the answers of receivers. Their times, sizes
- * and states stay. What waits to be sent is cancelled; what an operator could still retry stays a dead letter, but
- * nothing can be sent of it any more. Must be called in a transaction of its own.
+ * Erases payloads, the texts of idempotency keys and answers; times, sizes and states stay. What waits is cancelled;
+ * what could be retried stays a dead letter of which nothing can be sent. Must be called in a transaction of its own.
  */
 export async function eraseBatch(db: Queryable, ids: readonly string[]): Promise<Batch> {
   const keys = await queries.eraseKeys(db, ids);

@@ -68,23 +68,19 @@ type ClaimedHere = Pick<
 
 /**
  * Stores incidents and a delivery for each of their receivers, in one statement and so in one transaction. An incident
- * whose idempotency key is in use is not stored and not in the result; no two may have the same key. A second statement
- * with the same key waits for the end of the first. `maxAttempts` is for endpoints that have no number of their own.
+ * whose idempotency key is in use is not in the result; no two may have the same. A second statement with the same key
+ * waits for the first, and one that has run out is taken over. Keys are taken in one order, so nobody waits in a
+ * circle. `maxAttempts` is for endpoints without a number of their own.
  *
- * A key that has run out is free again and is taken over. Keys are taken in one order, so that two statements with
- * several never wait for each other in a circle.
+ * Whether an endpoint is disabled, whoever claims looks at itself, so a race with that leaves no delivery in the wrong
+ * state.
  *
- * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
- * a report that races with disabling or enabling leaves no delivery behind in the wrong state.
- *
- * An incident is not stored either when one of its receivers has a filter of which its judgement does not tell: it was
- * saved since the filters were read.
- *
- * An endpoint for which too much waits gets no delivery, unless it is the only receiver: the incident is noted as held back
- * from it, and a replay sends it.
+ * An incident is not stored either when a receiver has a filter of which its judgement does not tell, because it was
+ * saved since. It is noted as held back from an endpoint for which too much waits, unless that is the only receiver,
+ * and a replay sends it.
  *
  * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
- * the lane has another keeper by now.
+ * the lane has another keeper.
  */
 export async function insertIncidents(
   db: Queryable,
@@ -214,10 +210,7 @@ function receiversOf(
 // `A` and `a`, which loses next to nothing of the randomness.
 export const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
 
-/**
- * What stands instead of a key whose incident was erased: a hash, after a space, which no key of a caller contains. The
- * hash is another for each tenant.
- */
+/** What stands instead of the key of an erased incident: a hash of tenant and key, after a space, which no key has. */
 export function erasedKey(tenant: Sql, key: Sql): Sql {
   return sql`' ' || encode(sha256(convert_to(${tenant} || '/' || ${key}, 'UTF8')), 'hex')`;
 }
@@ -274,10 +267,7 @@ export async function listNewestBodies(
     order by incidents.created_at desc, id desc limit ${limit}`);
 }
 
-/**
- * Lists the deliveries of an incident, in the order of their endpoints: all, or only those that were made with it, and so
- * at the same time.
- */
+/** Lists the deliveries of an incident, by endpoint: all, or only those that were made with it, at the same time. */
 export async function listDeliveriesOfIncident(
   db: Queryable,
   incidentId: string,
@@ -350,10 +340,7 @@ export async function findScanEnd(
   return rows[0] === undefined ? undefined : [rows[0].at, rows[0].id];
 }
 
-/**
- * The newest incidents of the source. A page is read of each tenant, and the newest rows of these make the page: so it
- * costs the same however rare the tenants' incidents are.
- */
+/** The newest incidents of the source: a page of each tenant, so it costs the same however rare its incidents are. */
 function newestOf(source: IncidentSource, scan: Scan<IncidentKey>): Sql {
   const newest = source.hasFailed ? newestFailed : newestReported;
   if (source.tenants === null) return newest(source, scan, empty);
@@ -369,9 +356,8 @@ function newestReported(source: IncidentSource, scan: Scan<IncidentKey>, tenant:
 }
 
 /**
- * Incidents of which a delivery failed are found by their dead letters, which are few. A delivery is created in the
- * transaction of its incident and so at the same time, unless a replay made it; of these an index has those that failed.
- * The limit inside makes PostgreSQL look each incident up by its id; it might read all of them otherwise.
+ * Finds incidents of which a delivery failed by their dead letters, which are few. A delivery is created at the same
+ * time as its incident, unless a replay made it. The limit inside makes PostgreSQL look each incident up by its id.
  */
 function newestFailed(source: IncidentSource, scan: Scan<IncidentKey>, tenant: Sql): Sql {
   const conditions = sourceConditions(source, scan, { tenant, id: sql`incident_id` });

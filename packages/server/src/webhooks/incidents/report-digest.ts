@@ -10,18 +10,14 @@ export type IncidentReport = {
   data: unknown;
 };
 
-/**
- * The byte in front of the hash. Up to version 0.1.0 there was none, and the hash was made of `data` as JSON.parse
- * reads it.
- */
+/** The byte in front of the hash. Version 0.1.0 had none, and hashed `data` as JSON.parse reads it. */
 const version = Buffer.of(2);
 const hashBytes = 32;
 
 /**
- * The digest of a report: a version byte and a SHA-256 of its content. The order of keys does not matter, as in JSON
- * itself: a caller that builds its body anew for a second try may get another order. Times and numbers count as they
- * are spelled, because receivers get them so; JSON.parse would take 9007199254740993 for …992. `source` is `data` as
- * JSON text without white space between its tokens.
+ * The digest of a report. The order of keys does not matter, since a caller may build its body anew. Times and numbers
+ * count as they are spelled, because receivers get them so. `source` is `data` as JSON text without white space between
+ * its tokens.
  */
 export function requestDigest(
   report: IncidentReport,
@@ -49,9 +45,8 @@ function hashOf(report: IncidentReport, data: string): Buffer {
 }
 
 /**
- * Rewrites JSON with the keys of objects in the order of their UTF-16 units and each string in one spelling. Numbers
- * stay as they are, and a key that occurs twice stays twice, in its order. The source has been parsed before, so its
- * syntax is right.
+ * Rewrites valid JSON with the keys of objects in the order of UTF-16 units and each string in one spelling. Numbers
+ * stay as they are, and so does a key that occurs twice.
  */
 function canonicalSource(source: string): string {
   let position = 0;
@@ -94,10 +89,7 @@ function canonicalSource(source: string): string {
   return readValue();
 }
 
-/**
- * A value as JSON without white space and with the keys in the order of their UTF-16 units, as in RFC 8785. Only for
- * digests of the old version.
- */
+/** A value as JSON with sorted keys, as in RFC 8785. Only for digests of the old version. */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -59,15 +59,12 @@ const mostTogether = 1000;
 const mostTries = 10;
 
 /**
- * Returns functions that store incidents and one delivery of each for each endpoint of its tenant that wants its type. The
- * filters of these endpoints are applied before, outside the transaction. The deliveries of disabled endpoints wait until
- * these are enabled. The same idempotency key gives the same answer again. The call is not audited: it is the pipeline's
- * write, not an operator's, and the incident itself is the record of it. `requestId` and `traceParent` are kept with the
- * incident, for the drainer's log and its traces.
+ * Returns functions that store incidents and one delivery of each for each endpoint of its tenant that wants it;
+ * filters are applied before, outside the transaction. The same idempotency key gives the same answer again. It is not
+ * audited: the incident is the record of it. `requestId` and `traceParent` are kept for the drainer's log and traces.
  *
- * `one` stores reports that come while others are being stored together with these. It throws 400 `request_invalid`, 409
- * `idempotency_conflict`, 413 `body_too_large`. `all` stores many in their order, by one statement; what is wrong with one
- * of them is its outcome.
+ * `one` stores reports that come meanwhile together. It throws 400 `request_invalid`, 409 `idempotency_conflict`, 413
+ * `body_too_large`. `all` stores many in their order, by one statement; what is wrong with one is its outcome.
  */
 export function createReportIncident(
   db: Queryable,
@@ -303,10 +300,7 @@ function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewI
   });
 }
 
-/**
- * The incident that was reported under this key before; undefined when the key has run out. Throws 409
- * `idempotency_conflict`.
- */
+/** The incident that has this key; undefined when it has run out. Throws 409 `idempotency_conflict`. */
 async function findEarlier(
   db: Queryable,
   request: Request,
@@ -322,10 +316,7 @@ async function findEarlier(
   });
 }
 
-/**
- * The deliveries of an incident as they were when it was accepted, so that the answer is the same whatever has become of
- * them, and without those that replays have made since.
- */
+/** The deliveries of an incident as they were when it was accepted: the answer is the same whatever became of them. */
 async function listFirstDeliveries(db: Queryable, id: string): Promise<AcceptedDelivery[]> {
   const deliveries = await listDeliveriesOfIncident(db, id, { onlyFirst: true });
   return deliveries.map((delivery) => ({ ...delivery, status: 'queued' }));
@@ -356,10 +347,7 @@ function toKey(
 /** The JSON object that receivers get. */
 export type Payload = { type: string; timestamp: string; data: unknown };
 
-/**
- * How deep `data` may be nested. Receivers' own parsers give up at about a thousand levels, and JSON.stringify at some
- * thousands.
- */
+/** How deep `data` may be nested. Receivers' own parsers give up at about a thousand levels. */
 const maxDepth = 500;
 
 /**

@@ -20,8 +20,7 @@ type Trial = Static<typeof filterTrialSchema>;
 
 /**
  * Says which of the newest incidents of a tenant an endpoint would have got with these types, stores and filter, or
- * whether it would get the one that is given. `jsonText` is the request as it was sent, with its numbers as they are
- * spelled. Throws 400 `request_invalid`.
+ * whether it would get the one that is given, as `jsonText` spells it. Throws 400 `request_invalid`.
  */
 export async function tryFilter(
   db: Queryable,

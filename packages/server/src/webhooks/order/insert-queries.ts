@@ -32,11 +32,9 @@ const unordered: OrderedParts = {
 };
 
 /**
- * The first delivery of a key becomes its head, unless the key has one. The others wait behind it. The row of the key is
- * locked until the end of the transaction, and the number is taken under the lock: so the order of numbers is the order of
- * commits, and whoever lets the next go sees all that was accepted before. Keys are locked in one order.
- *
- * A ping has no order.
+ * The first delivery of a key becomes its head, unless it has one; the others wait behind it. The row of the key stays
+ * locked, and the number is taken under the lock: so the order of numbers is that of commits, and whoever lets the next
+ * go sees all before. Keys are locked in one order. A ping has none.
  */
 const ordered: OrderedParts = {
   isKnown: sql`true`,

@@ -12,9 +12,8 @@ const mostRounds = 20;
 const lookMillis = 1000;
 
 /**
- * Lets the next delivery of each of these keys go, where the one that went first has ended. It is right whatever was done
- * before, and does nothing a second time. Must be called in a transaction, before that locks counts. Returns the endpoints
- * that have something to send then.
+ * Lets the next delivery of each key go whose head has ended, however often it is called. Must be called in a
+ * transaction, before that locks counts. Returns the endpoints that have something to send then.
  */
 export async function passOn(db: Queryable, keys: readonly OrderKey[]): Promise<string[]> {
   if (keys.length === 0) return [];
@@ -22,10 +21,7 @@ export async function passOn(db: Queryable, keys: readonly OrderKey[]): Promise<
   return passOnLocked(db, keys);
 }
 
-/**
- * Passes on all keys of which the head has ended, in whatever way and by whatever release: it was purged or erased, its
- * endpoint lets what is abandoned pass, or the process that should have done it was killed.
- */
+/** Passes on all keys whose head has ended, in whatever way: by a purge, an erasure, or a process that was killed. */
 export async function passOnAll(db: Database, wakeUp: WakeUp): Promise<void> {
   for (let round = 0; round < mostRounds; round += 1) {
     const keys = await findPassing(db, mostKeys);

@@ -66,8 +66,7 @@ export async function findPassing(db: Queryable, limit: number): Promise<OrderKe
 }
 
 /**
- * Locks these keys until the end of the transaction, in one order, and makes those that there are not. Whoever reports
- * under one of them waits.
+ * Locks these keys until the transaction ends, in one order, and makes those that are missing: reports under them wait.
  */
 export async function lockKeys(db: Queryable, keys: readonly OrderKey[]): Promise<void> {
   await db.query(sql`

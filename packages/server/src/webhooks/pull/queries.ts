@@ -83,10 +83,7 @@ export type HandedOut = {
 /** So many bytes of payloads one answer has, unless its first is larger. */
 const mostBytes = raw(String(4 * 1024 * 1024));
 
-/**
- * Lists what was handed out after this number and is still waiting, in the order of the numbers, as much as fits into one
- * answer.
- */
+/** Lists what was handed out after this number and still waits, in order, as much as fits into one answer. */
 export async function listHandedOut(
   db: Queryable,
   endpointId: string,
@@ -109,8 +106,7 @@ export async function listHandedOut(
 }
 
 /**
- * Hands out the deliveries that have waited longest, at most so many: each gets the next number. The place is locked, so the
- * numbers grow in the order in which they can be seen.
+ * Hands out what has waited longest, each under the next number. The place is locked, so numbers grow as they are seen.
  */
 export async function handOut(db: Queryable, id: string, limit: number): Promise<void> {
   await db.query(

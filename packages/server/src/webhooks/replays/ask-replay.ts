@@ -100,9 +100,8 @@ export async function createReplay(
 }
 
 /**
- * The incidents that a request means. Now is the database's, which dates what is reported: by the clock of a process that
- * is wrong a replay would pass over the last reports, or wait for hours for its end. Throws 400 `request_invalid`, 404
- * `incident_not_found`.
+ * The incidents that a request means. Now is the database's, which dates what is reported: a wrong clock here would
+ * pass over the last reports, or wait for its end. Throws 400 `request_invalid`, 404 `incident_not_found`.
  */
 async function toScope(
   db: Queryable,

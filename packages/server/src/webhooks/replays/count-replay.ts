@@ -22,9 +22,8 @@ const none = {
 };
 
 /**
- * Counts all incidents of a scope by what a replay makes of them. What the endpoint's filter refuses is unwanted, whatever
- * was delivered of it, as what its types and stores refuse is. Only a filter needs the payloads. When its time is over, the
- * rest is counted as if the filter let it pass: so no more is sent than was told.
+ * Counts all incidents of a scope by what a replay makes of them. What the filter refuses is unwanted, whatever was
+ * delivered of it. When its time is over, the rest counts as if it passed: so no more is sent than was told.
  */
 export async function countReplay(
   db: Queryable,

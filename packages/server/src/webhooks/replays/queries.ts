@@ -44,10 +44,7 @@ export type ReplayScope = {
   readonly ignoresFilters: boolean;
 };
 
-/**
- * What a replay makes of an incident, by the last delivery that the endpoint has of it. Those that its filter refuses are
- * unwanted, too, but the statements do not know that.
- */
+/** What a replay makes of an incident, by the endpoint's last delivery of it. Statements do not know the filter. */
 export type IncidentState =
   | 'missed'
   | 'discarded'
@@ -132,9 +129,8 @@ export type Looked = { rows: LookedRow[]; end: ReplayPlace | null; filter: strin
 const lookRows = 2000;
 
 /**
- * Looks at the next incidents behind a place. `end` is the last of them; null when there are fewer. Incidents of
- * other types than those that were asked for are looked at as well, and left out. `filter` is that of the endpoint at the
- * same moment; null where it has none, or it is ignored.
+ * Looks at the next incidents behind a place; those of other types are left out. `end` is the last of them, null when
+ * there are fewer. `filter` is that of the endpoint at the same moment; null where it has none, or it is ignored.
  */
 export async function lookAt(db: Queryable, scope: ReplayScope, walk: Walk): Promise<Looked> {
   const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${lookRows}`;
@@ -211,10 +207,7 @@ export async function listKeysOf(
     where e.id = ${endpointId} and e.ordered is not null and key is not null`);
 }
 
-/**
- * Makes deliveries of incidents that are locked. They say that they were tried when they were made: so the drainer takes
- * them with those that wait for another attempt, and what is reported goes first.
- */
+/** Makes deliveries of locked incidents. They count as tried, so that the drainer takes what is reported first. */
 export async function makeDeliveries(
   db: Queryable,
   { id, endpointId, keepsIds, maxAttempts }: ReplayJob,
