@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   exactly,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -33,7 +33,6 @@ import {
   foundPageOf,
   idSchema,
   includeHours,
-  listLimit,
   newEndpointSchema,
   reportedDays,
   searchFilters,
@@ -98,10 +97,9 @@ export const webhooksContract = {
           }),
         ),
         include: includeHours,
-        limit: Type.Optional(listLimit),
-        cursor: Type.Optional(cursorSchema),
+        ...paging,
       }),
-      responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) } },
+      responses: onePage(endpointSchema),
     },
     getEndpoint: {
       scope: 'webhooks:read',
@@ -295,8 +293,7 @@ export const webhooksContract = {
         outcome: Type.Optional(
           oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
         ),
-        limit: Type.Optional(listLimit),
-        cursor: Type.Optional(cursorSchema),
+        ...paging,
       }),
       responses: {
         200: {

@@ -4,9 +4,11 @@ import {
   cursorSchema,
   exactly,
   instantSchema,
+  limitSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -16,7 +18,7 @@ import {
   deliveryGroupSchema,
   deliverySchema,
 } from './deliveries.contract.ts';
-import { idSchema, includeHours, listLimit } from './schemas.contract.ts';
+import { idSchema, includeHours } from './schemas.contract.ts';
 import { bulkActions, deadLetterStatuses, failureClasses, openJobStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
@@ -79,8 +81,6 @@ const bulkJobChangeSchema = exactly(
   { minProperties: 1 },
 );
 
-const listQuery = { limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) };
-
 /** The routes of bulk jobs at a path, and how their summaries call all of them, one, and what one has done. */
 const jobsAt = <const Path extends string>(path: Path, words: readonly [string, string, string]) =>
   ({
@@ -89,8 +89,8 @@ const jobsAt = <const Path extends string>(path: Path, words: readonly [string, 
       method: 'GET',
       path,
       summary: `List the bulk ${words[0]}, newest first`,
-      query: exactly(listQuery),
-      responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
+      query: exactly(paging),
+      responses: onePage(bulkJobSchema),
     },
     get: {
       scope: 'dlq:operate',
@@ -161,7 +161,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
       tenant: Type.Optional(tenantSchema),
       endpoint_id: Type.Optional(idSchema),
       include: includeHours,
-      limit: Type.Optional(listLimit),
+      limit: Type.Optional(limitSchema),
     }),
     responses: {
       200: {
@@ -234,7 +234,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   listBulkJobs: {
     ...bulkJobs.list,
-    query: exactly({ action: Type.Optional(oneOf(bulkActions)), ...listQuery }),
+    query: exactly({ action: Type.Optional(oneOf(bulkActions)), ...paging }),
   },
   getBulkJob: bulkJobs.get,
   changeBulkJob: {

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   exactly,
   instantSchema,
   nullable,
   pageOf,
+  paging,
 } from '../platform/http/schemas.contract.ts';
-import { eventTypeSchema, listLimit } from './schemas.contract.ts';
+import { eventTypeSchema } from './schemas.contract.ts';
 
 const descriptionSchema = Type.String({
   ...{ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' },
@@ -51,10 +51,7 @@ export const eventTypesContract = routesUnder('Webhooks', {
     description:
       'The catalogue says what may be reported, and how its data looks. What becomes of a report that it does not fit: SVC_EVENT_TYPES. Whoever may read it finds it also as `webhooks` of /openapi.json.',
     scope: 'incidents:read',
-    query: exactly({
-      limit: Type.Optional(listLimit),
-      cursor: Type.Optional(cursorSchema),
-    }),
+    query: exactly(paging),
     responses: {
       200: { description: 'One page, by type.', schema: pageOf(catalogueTypeSchema) },
     },

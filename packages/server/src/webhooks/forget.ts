@@ -1,6 +1,7 @@
 import type { Log } from '../platform/log.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { type Repeated, repeat, rest } from '../platform/work/repeat.ts';
+import { findHeld, type IsOnHold } from './dead-letters/purge-rows.ts';
 import {
   abandonOverdue,
   type CountDelta,
@@ -11,19 +12,7 @@ import {
 } from './dead-letters/queries.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
-import {
-  forgetDeliveries,
-  forgetHandedOut,
-  forgetHours,
-  forgetIncidents,
-  forgetJobs,
-  forgetKeys,
-  noteForgetting,
-  type WalkPosition,
-} from './queries.ts';
-
-/** Whether nothing of a tenant may be erased, which another feature knows. */
-type IsOnHold = (db: Queryable, tenant: string) => Promise<boolean>;
+import * as queries from './queries.ts';
 
 const batchSize = 1000;
 const everyMillis = 600_000;
@@ -38,41 +27,43 @@ const restMillis = 20;
  */
 export async function forgetHistory(
   db: Database,
-  { days, incidentDays, isOnHold }: { days: number; incidentDays: number; isOnHold?: IsOnHold },
+  {
+    days,
+    incidentDays,
+    isOnHold = async () => false,
+  }: { days: number; incidentDays: number; isOnHold?: IsOnHold },
   signal: AbortSignal,
   size = batchSize,
 ): Promise<void> {
   await giveUpWaiting(db, { days, signal, batchSize: size });
   if (incidentDays > 0) await eraseSettled(db, { days: incidentDays, isOnHold, signal, size });
   // First, so that whoever misses a delivery that is forgotten meanwhile sees that it may have been there.
-  await noteForgetting(db, days);
-  for (const forget of [forgetDeliveries, forgetIncidents]) {
-    let position: WalkPosition | null = null;
+  await queries.noteForgetting(db, days);
+  for (const forget of [queries.forgetDeliveries, queries.forgetIncidents]) {
+    let position: queries.WalkPosition | null = null;
     do {
       position = await forget(db, days, position, size);
       if (position !== null) await rest(restMillis, signal);
     } while (position !== null && !signal.aborted);
   }
-  if (!signal.aborted) await forgetKeys(db);
-  for (const forget of [forgetHours, forgetHandedOut]) {
+  if (!signal.aborted) await queries.forgetKeys(db);
+  for (const forget of [queries.forgetHours, queries.forgetHandedOut]) {
     while (!signal.aborted && (await forget(db, size)) === size) await rest(restMillis, signal);
   }
 }
 
 async function eraseSettled(
   db: Database,
-  options: { days: number; isOnHold: IsOnHold | undefined; signal: AbortSignal; size: number },
+  options: { days: number; isOnHold: IsOnHold; signal: AbortSignal; size: number },
 ): Promise<void> {
   const { days, isOnHold, signal, size } = options;
-  let position: WalkPosition | null = null;
+  let position: queries.WalkPosition | null = null;
   do {
     const { settled, after } = await findSettled(db, days, position, size);
     position = after;
-    const held = new Set<string>();
-    for (const tenant of new Set(settled.map((row) => row.tenant))) {
-      if (await isOnHold?.(db, tenant)) held.add(tenant);
-    }
-    const ids = settled.filter(({ tenant }) => !held.has(tenant)).map(({ id }) => id);
+    const tenants = settled.map(({ tenant }) => tenant);
+    const held = await findHeld(db, tenants, isOnHold);
+    const ids = settled.filter(({ tenant }) => !held.includes(tenant)).map(({ id }) => id);
     if (ids.length > 0) await db.transaction((connection) => eraseBatch(connection, ids));
     if (position !== null) await rest(restMillis, signal);
   } while (position !== null && !signal.aborted);
@@ -145,7 +136,7 @@ export function startForgetting(
   return repeat(
     async (signal) => {
       await forgetHistory(db, options, signal);
-      if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
+      if (options.historyDays > 0) await queries.forgetJobs(db, options.historyDays);
     },
     {
       everyMillis,

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
 import {
-  cursorSchema,
   exactly,
   instantSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
+  paging,
   remainsSchema,
   storeSchema,
   tenantSchema,
@@ -18,7 +18,6 @@ import {
   eventTypesSchema,
   filterSchema,
   idSchema,
-  listLimit,
   reportedDays,
   searchFilters,
   storesSchema,
@@ -229,6 +228,5 @@ export const incidentsQuerySchema = exactly({
   include: Type.Optional(
     oneOf(['delivery_counts'], '`delivery_counts`: how many deliveries are in each status'),
   ),
-  limit: Type.Optional(listLimit),
-  cursor: Type.Optional(cursorSchema),
+  ...paging,
 });

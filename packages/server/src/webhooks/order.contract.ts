@@ -1,16 +1,15 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   exactly,
   instantSchema,
   nullable,
   oneOf,
   pageOf,
+  paging,
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { deliverySchema } from './deliveries.contract.ts';
-import { listLimit } from './schemas.contract.ts';
 import { deadLetterStatuses } from './values.ts';
 
 const { attempts, max_attempts, next_retry, failure_class, error } = deliverySchema.properties;
@@ -48,7 +47,7 @@ export const orderContract = routesUnder('Webhooks', {
     method: 'GET',
     path: '/webhook/endpoints/:id/blocked',
     summary: 'List the keys of an ordered endpoint whose first delivery has failed',
-    query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
+    query: exactly(paging),
     responses: {
       200: { description: 'One page, by key.', schema: pageOf(blockedKeySchema) },
     },

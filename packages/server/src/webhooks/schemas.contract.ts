@@ -22,7 +22,6 @@ import {
 
 // Ids in filters are bounded but have no pattern: an unknown id finds nothing, whatever its form.
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
-export const listLimit = Type.Integer({ minimum: 1, maximum: 500, default: 100 });
 /** The filter of a list by which its rows of endpoints say how they fare. */
 export const includeHours = Type.Optional(
   oneOf(

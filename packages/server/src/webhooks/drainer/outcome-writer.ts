@@ -6,16 +6,7 @@ import { passOn } from '../order/pass-on.ts';
 import type { OrderKey } from '../order/queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
-import {
-  abandonExpired,
-  disableGone,
-  type GoneAttempt,
-  holdBack,
-  type OutcomeRow,
-  planOnce,
-  recordOutcomes,
-  storeBreakers,
-} from './outcome-queries.ts';
+import * as queries from './outcome-queries.ts';
 
 /** An attempt that has ended and whose outcome is to be written. */
 export type Ended = {
@@ -29,7 +20,7 @@ export type Ended = {
    * The delivery's state when it was claimed. It is still the same, because only the holder of the lease changes it.
    */
   readonly before: { status: DeliveryStatus; failureClass: FailureClass | null };
-  readonly row: OutcomeRow;
+  readonly row: queries.OutcomeRow;
   /** When the attempt began, in monotonic milliseconds. */
   readonly startedAt: number;
   /** How the breaker of the endpoint changed; null when it did not. */
@@ -140,7 +131,7 @@ export class OutcomeWriter {
           writeAll(connection, { batch, rows, keeper: this.#options.keeper() }),
         );
       } else {
-        await recordOutcomes(await this.#openSession(), rows);
+        await queries.recordOutcomes(await this.#openSession(), rows);
       }
       return true;
     } catch (error) {
@@ -159,7 +150,7 @@ export class OutcomeWriter {
     }
     const now = this.#options.now();
     if (now - this.#plannedAt > planMillis) {
-      await planOnce(this.#session);
+      await queries.planOnce(this.#session);
       this.#plannedAt = now;
     }
     return this.#session;
@@ -185,7 +176,7 @@ function changesMore({ before, row, breaker, orderKey }: Ended): boolean {
 }
 
 /** The database takes the time of an attempt as "so long ago", so that the clocks of both machines need not agree. */
-function rowsAt(batch: readonly Ended[], nowMillis: number): OutcomeRow[] {
+function rowsAt(batch: readonly Ended[], nowMillis: number): queries.OutcomeRow[] {
   return batch.map(({ row, startedAt }) => ({ ...row, agoMillis: nowMillis - startedAt }));
 }
 
@@ -196,20 +187,24 @@ export async function writeOutcome(db: Queryable, ended: Ended, nowMillis: numbe
 
 async function writeAll(
   db: Queryable,
-  { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
+  {
+    batch,
+    rows,
+    keeper,
+  }: { batch: readonly Ended[]; rows: readonly queries.OutcomeRow[]; keeper: number },
 ): Promise<void> {
   // Endpoints, then deliveries, then what they are in order with, then counts: everyone locks in this order, so that no
   // two transactions deadlock.
-  await storeBreakers(db, keeper, lastChanges(batch));
-  await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
+  await queries.storeBreakers(db, keeper, lastChanges(batch));
+  await cancelBacklogJobs(db, await queries.disableGone(db, attemptsGone(batch)));
   const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));
   const held = rows.filter(({ id }) => isHeldBack.has(id));
-  if (held.length > 0) await holdBack(db, held);
+  if (held.length > 0) await queries.holdBack(db, held);
   const isExpired = new Set(batch.filter((end) => end.isExpired).map(({ row }) => row.id));
   const attempted = rows.filter(({ id }) => !isHeldBack.has(id) && !isExpired.has(id));
-  const changed = await recordOutcomes(db, attempted);
+  const changed = await queries.recordOutcomes(db, attempted);
   const expired = rows.filter(({ id }) => isExpired.has(id));
-  for (const id of await abandonExpired(db, expired)) changed.add(id);
+  for (const id of await queries.abandonExpired(db, expired)) changed.add(id);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await passOn(db, mine.flatMap(keyOf));
@@ -229,7 +224,7 @@ function lastChanges(batch: readonly Ended[]): BreakerChange[] {
   return [...changes.values()];
 }
 
-function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
+function attemptsGone(batch: readonly Ended[]): queries.GoneAttempt[] {
   return batch
     .filter(({ row }) => row.failureClass === 'gone')
     .map(({ row, endpointId, configVersion }) => ({ ...row, endpointId, configVersion }));

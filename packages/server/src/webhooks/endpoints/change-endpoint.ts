@@ -32,20 +32,7 @@ import {
   toEndpointId,
 } from './endpoints.ts';
 import { refuseUnpolled } from './polled-settings.ts';
-import {
-  cancelReplaysOf,
-  countLiveDeliveries,
-  type EndpointRow,
-  type EndpointSettings,
-  endOldSecrets,
-  findSealed,
-  forgetPlace,
-  insertDiscardJob,
-  lockEndpoint,
-  markDeleted,
-  updateEndpoint,
-  updateSecret,
-} from './queries.ts';
+import * as queries from './queries.ts';
 import { canOpen } from './reseal.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
@@ -61,11 +48,11 @@ export async function withLocked<Done>(
   db: Database,
   { audit }: Pick<WebhookOptions, 'audit'>,
   { actor, request, params }: EndpointCall,
-  work: (connection: Connection, endpoint: EndpointRow, note: Note) => Promise<Done>,
+  work: (connection: Connection, endpoint: queries.EndpointRow, note: Note) => Promise<Done>,
 ): Promise<Done> {
   const id = toEndpointId(params.id);
   return db.transaction(async (connection) => {
-    const endpoint = found(await lockEndpoint(connection, id, actor.tenants));
+    const endpoint = found(await queries.lockEndpoint(connection, id, actor.tenants));
     const by = { actor, request, target: id, tenant: endpoint.tenant };
     return work(connection, endpoint, (verb, states) =>
       audit(connection, { ...by, action: `endpoint.${verb}`, ...states }),
@@ -106,7 +93,7 @@ export async function changeEndpoint(
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = leadsElsewhere(before, settings);
-      const sealed = found(await findSealed(connection, id));
+      const sealed = found(await queries.findSealed(connection, id));
       const headers = newHeaders(options, { id, change, isElsewhere, sealed: sealed.headers });
       const sending: StoredDelivery = { ...sealed, delivery: before.delivery };
       const losesTls = isElsewhere && before.delivery?.tls !== undefined;
@@ -116,7 +103,7 @@ export async function changeEndpoint(
         wanted === undefined ? sending : changeDelivery(options.secretBox(), id, sending, wanted);
       refuseSameHeader(changed, headers?.header_names ?? before.header_names);
       const stored = { closesBreaker, headers, sending: changed };
-      const after = found(await updateEndpoint(connection, id, settings, stored));
+      const after = found(await queries.updateEndpoint(connection, id, settings, stored));
       const [discarded] = ended;
       await note('change', {
         before,
@@ -140,7 +127,7 @@ function leadsElsewhere(before: { url: string }, after: { url: string }): boolea
 }
 
 /** What a change leaves as it was, or takes away, and one might not think of. */
-function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
+function warningsOf(before: queries.EndpointRow, after: queries.EndpointRow): string[] {
   const warnings: string[] = [];
   const isElsewhere = leadsElsewhere(before, after);
   const dropped = before.header_names.filter((name) => !after.header_names.includes(name));
@@ -157,7 +144,8 @@ function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
   if (count > 0 && before.ordered !== after.ordered) {
     warnings.push(`${waiting}: sent as they were accepted, in order or without.`);
   }
-  const wanted = (row: EndpointRow) => JSON.stringify([row.event_types, row.stores, row.where]);
+  const wanted = (row: queries.EndpointRow) =>
+    JSON.stringify([row.event_types, row.stores, row.where]);
   if (count > 0 && wanted(before) !== wanted(after)) {
     warnings.push(`${waiting}: sent all the same, whatever types, stores and filter say now.`);
   }
@@ -191,10 +179,10 @@ function newHeaders(
 
 /** Settings after a change. A null means "back to the default", and what is not named stays. */
 export function changedSettings(
-  row: EndpointSettings,
+  row: queries.EndpointSettings,
   { url = row.url, enabled, ...change }: Partial<Omit<Change, 'headers' | 'delivery'>>,
   by: string,
-): EndpointSettings {
+): queries.EndpointSettings {
   return {
     ...{ ...row, ...change, ...switched(row, enabled, by) },
     // Who sends back what a list has shown changes nothing of it.
@@ -204,10 +192,10 @@ export function changedSettings(
 
 /** Whether the endpoint is enabled. One that is disabled already keeps since when and by whom. */
 function switched(
-  row: EndpointSettings,
+  row: queries.EndpointSettings,
   enabled: boolean | undefined,
   by: string,
-): Pick<EndpointSettings, 'enabled' | 'disabled_reason' | 'disabled_by'> {
+): Pick<queries.EndpointSettings, 'enabled' | 'disabled_reason' | 'disabled_by'> {
   if (enabled === true) return { enabled, disabled_reason: null, disabled_by: null };
   if (enabled === false && row.enabled) {
     return { enabled, disabled_reason: 'operator', disabled_by: by };
@@ -232,11 +220,11 @@ export async function deleteEndpoint(
     const { id } = before;
     // The endpoint, its deliveries, their counts: outcomes of attempts are written in the same order, so that the two
     // cannot deadlock.
-    await markDeleted(connection, id);
+    await queries.markDeleted(connection, id);
     // What a job had discarded of the backlog by now stands in no other entry.
     const [discarded_before] = await cancelBacklogJobs(connection, [id]);
-    await cancelReplaysOf(connection, id);
-    if (before.type === 'pull') await forgetPlace(connection, id);
+    await queries.cancelReplaysOf(connection, id);
+    if (before.type === 'pull') await queries.forgetPlace(connection, id);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const isAll = discarded < discardedAtOnce;
     const done = { id, action: 'discard', discarded, isAll, by: call.actor.name } as const;
@@ -257,7 +245,7 @@ export async function discardBacklogOf(
   db: Database,
   options: Pick<WebhookOptions, 'jobs' | 'wakeUp' | 'audit'>,
   call: EndpointCall,
-): Promise<EndpointRow> {
+): Promise<queries.EndpointRow> {
   const after = await withLocked(db, options, call, async (connection, before, note) => {
     if (before.enabled) {
       throw new AppError('endpoint_enabled', {
@@ -283,7 +271,7 @@ export async function discardBacklogOf(
 /** Makes a job of what is left to discard, unless that is all done. Returns what the audit log tells of it. */
 async function leaveToJob(
   connection: Connection,
-  done: Pick<Parameters<typeof insertDiscardJob>[1], 'action'> & {
+  done: Pick<Parameters<typeof queries.insertDiscardJob>[1], 'action'> & {
     id: string;
     discarded: number;
     isAll: boolean;
@@ -293,11 +281,15 @@ async function leaveToJob(
   const { id, action, discarded, isAll, by: createdBy } = done;
   const parked = action === 'discard';
   if (isAll) return {};
-  const waiting = await countLiveDeliveries(connection, { id, parked });
+  const waiting = await queries.countLiveDeliveries(connection, { id, parked });
   // An endpoint that is deleted needs no job when nothing is left. A disabled one is enabled by its job.
   if (waiting === 0 && parked) return {};
   const job = { id: newId('job'), action, endpointId: id, createdBy };
-  await insertDiscardJob(connection, { ...job, rows: discarded + waiting, rowsDone: discarded });
+  await queries.insertDiscardJob(connection, {
+    ...job,
+    rows: discarded + waiting,
+    rowsDone: discarded,
+  });
   return { job: job.id, waiting };
 }
 
@@ -310,10 +302,10 @@ export async function rotateSecret(
   const box = options.secretBox();
   const secret = newSecret();
   const rotated = await withLocked(db, options, call, async (connection, { id }, note) => {
-    const old = found(await findSealed(connection, id));
+    const old = found(await queries.findSealed(connection, id));
     const previous = canOpen(box, old.secret, id) ? old.secret : null;
     const secrets = { fresh: box.seal(secret, id), previous };
-    const after = found(await updateSecret(connection, id, secrets));
+    const after = found(await queries.updateSecret(connection, id, secrets));
     await note('rotate_secret', { after: { previous_secret_until: after.previous_secret_until } });
     return after;
   });
@@ -325,9 +317,9 @@ export async function endOldSecretsOf(
   db: Database,
   options: Pick<WebhookOptions, 'audit'>,
   call: EndpointCall,
-): Promise<EndpointRow> {
+): Promise<queries.EndpointRow> {
   return withLocked(db, options, call, async (connection, before, note) => {
-    const after = found(await endOldSecrets(connection, before.id));
+    const after = found(await queries.endOldSecrets(connection, before.id));
     const { previous_secret_until } = before;
     await note('end_old_secrets', { before: { previous_secret_until } });
     return after;

@@ -6,15 +6,7 @@ import { withHours } from '../hours.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
 import { listBlocked } from './blocked-queries.ts';
 import type { EndpointRow } from './queries.ts';
-import {
-  countDeadLettersOf,
-  findOldestWaiting,
-  findPolledState,
-  listLastErrors,
-  listRecentAttempts,
-  listReplaysTo,
-  sumPeriods,
-} from './story-queries.ts';
+import * as queries from './story-queries.ts';
 
 /** The hours of a day, of a week and of 30 days. */
 const periods = [24, 7 * 24, 30 * 24] as const;
@@ -29,9 +21,9 @@ export async function readStory(
   reach: readonly string[] | null,
   id: string,
 ): Promise<EndpointStory> {
-  const attempts = await listRecentAttempts(db, id);
+  const attempts = await queries.listRecentAttempts(db, id);
   const failed = attempts.find((attempt) => attempt.failure_class !== null);
-  const sums = await sumPeriods(db, id, periods);
+  const sums = await queries.sumPeriods(db, id, periods);
   return {
     last_error:
       failed === undefined
@@ -55,12 +47,12 @@ export async function readStory(
       p95_ms: percentile(times, 0.95),
       p99_ms: percentile(times, 0.99),
     })),
-    oldest_waiting: await findOldestWaiting(db, id),
-    polled: await findPolledState(db, id),
-    dead_letters: await countDeadLettersOf(db, id),
+    oldest_waiting: await queries.findOldestWaiting(db, id),
+    polled: await queries.findPolledState(db, id),
+    dead_letters: await queries.countDeadLettersOf(db, id),
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
-    replays: await listReplaysTo(db, id, mostJobs),
+    replays: await queries.listReplaysTo(db, id, mostJobs),
   };
 }
 
@@ -68,7 +60,7 @@ export async function readStory(
 export async function withFaring(db: Queryable, endpoints: readonly EndpointRow[]) {
   const unwell = endpoints.filter(({ health }) => health !== 'ok').map(({ id }) => id);
   const errors = new Map(
-    (await listLastErrors(db, unwell)).map(({ endpoint_id: id, ...error }) => [id, error]),
+    (await queries.listLastErrors(db, unwell)).map(({ endpoint_id: id, ...error }) => [id, error]),
   );
   return (await withHours(db, endpoints, ({ id }) => id)).map((endpoint) => ({
     ...endpoint,
