@@ -27,7 +27,6 @@ export function addedTimes(one: string, other: string): Sql {
   return raw(eachPlace(sum));
 }
 
-/** An aggregate: the sum of many histograms. */
 export function summedTimes(column: string): Sql {
   const sum = (place: number) => `coalesce(sum(${column}[${place}]), 0)`;
   return raw(`${eachPlace(sum)}::float8[]`);

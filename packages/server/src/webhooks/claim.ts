@@ -1,6 +1,5 @@
 import type { DeliveryStatus, FailureClass } from './values.ts';
 
-/** A delivery that was claimed, with the body to send. */
 export type ClaimedRow = {
   lane: number;
   id: string;
@@ -23,7 +22,6 @@ export type ClaimedRow = {
   attempts: number;
   max_attempts: number;
   schedule_from: number;
-  /** How long ago it was made. */
   age_seconds: number;
   body: string;
   config_version: number;

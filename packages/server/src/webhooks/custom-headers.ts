@@ -60,7 +60,6 @@ export function assertHeaderName(path: string, name: string): void {
   }
 }
 
-/** Seals the headers of the endpoint with this id. */
 export function sealHeaders(box: SecretBox, id: string, headers: CustomHeaders): SealedHeaders {
   const header_names = Object.keys(headers);
   const isNone = header_names.length === 0;

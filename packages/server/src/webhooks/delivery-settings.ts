@@ -16,7 +16,6 @@ type Keys = {
 /** How an endpoint is sent to, and the keys of that. Without settings that differ from the defaults, both are null. */
 export type StoredDelivery = {
   readonly delivery: DeliverySettings | null;
-  /** The keys, sealed. */
   readonly delivery_keys: Buffer | null;
 };
 

@@ -28,7 +28,6 @@ export function isOfType(column: string, pattern: string): Sql {
     : sql`${raw(column)} = ${pattern}`;
 }
 
-/** What is sought of the delivery `d` itself. */
 export function ofDelivery({ status, failureClass, code }: SoughtInBoth): Sql[] {
   const conditions: Sql[] = [];
   if (status !== undefined) conditions.push(sql`d.status = ${status}`);
@@ -47,7 +46,6 @@ export const isReportedAs = (incident: string, id: string): Sql => sql`(
   (select i.request_id = ${id} from incidents i where i.id = ${raw(incident)})
   or (select bool_or(k.idempotency_key = ${id}) from incident_keys k where k.incident_id = ${raw(incident)}))`;
 
-/** Whether the payload of the incident with this id has the text. */
 export const isInPayload = (incident: string, { text }: SoughtText): Sql =>
   sql`(select strpos(lower(i.body), lower(${text})) > 0 from incidents i where i.id = ${raw(incident)})`;
 

@@ -13,7 +13,6 @@ export async function tryLockHoldingBack(connection: Queryable): Promise<boolean
   return rows[0]?.is_locked ?? false;
 }
 
-/** What waits for an endpoint. */
 export type Backlog = {
   id: string;
   tenant: string;
@@ -25,10 +24,7 @@ export type Backlog = {
 /** A delivery of which the previous release did not note how large it is. */
 const guessedBytes = raw('1024');
 
-/**
- * Counts what waits for each endpoint, up to `mostRows` of each; 0: all. It goes along the index of what waits,
- * and sums the bytes that the rows themselves tell: a look at each payload took ten times as long.
- */
+/** Counts what waits for each endpoint, up to `mostRows` each (0: all), and sums the bytes that rows tell. */
 export async function listBacklogs(db: Queryable, mostRows: number): Promise<Backlog[]> {
   const bound = mostRows === 0 ? empty : sql`limit ${mostRows}`;
   return db.query<Backlog>(sql`
@@ -43,7 +39,6 @@ export async function listBacklogs(db: Queryable, mostRows: number): Promise<Bac
     ) counted`);
 }
 
-/** Counts the endpoints of these tenants. */
 export async function countEndpointsOf(
   db: Queryable,
   tenants: readonly string[],

@@ -8,7 +8,6 @@ export type WaitingBounds = { readonly rows: number; readonly bytes: number };
 
 type Options = {
   readonly bounds: WaitingBounds;
-  /** For how many days what was held back can be replayed. */
   readonly deliveryDays: number;
   /** So long a report may take to be committed. */
   readonly settleMillis: number;

@@ -9,7 +9,6 @@ import type { SecretBox } from './secret.ts';
 import type { UnknownTypes } from './values.ts';
 import type { ReportWakeUp } from './wake-up.ts';
 
-/** What the webhook routes need from the process that they run in. */
 export type WebhookOptions = {
   readonly cursorKey: () => Buffer;
   readonly clock: Clock;
@@ -21,16 +20,13 @@ export type WebhookOptions = {
   readonly wakeUp: ReportWakeUp;
   /** The runner of bulk jobs, which is told when a new job waits. */
   readonly jobs: Pick<Repeated, 'poke'>;
-  /** The runner of replays. */
   readonly replays: Pick<Repeated, 'poke'>;
   readonly audit: Audit;
   /** How many endpoints a tenant may have; 0 = any number. */
   readonly tenantEndpoints: number;
   /** The number of attempts for endpoints that have no number of their own. */
   readonly maxAttempts: number;
-  /** The largest payload, in bytes. */
   readonly maxPayloadBytes: number;
-  /** Whether a tenant is under legal hold. */
   readonly isOnHold: (db: Queryable, tenant: string) => Promise<boolean>;
   /** Throws 409 `tenant_on_hold` while a tenant is under legal hold. */
   readonly refuseHold: (db: Queryable, tenant: string) => Promise<void>;

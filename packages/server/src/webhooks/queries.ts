@@ -341,8 +341,7 @@ export async function lockIncidents(db: Queryable, ids: readonly string[]): Prom
 }
 
 /**
- * Removes the payloads of these incidents: `data` becomes null. With `unlessNeeded`, those are left that another
- * delivery still has to send, or could be sent again, and those that are held back from an endpoint until a replay.
+ * Makes `data` null in these incidents; `unlessNeeded`: not where a delivery, or a replay of what was held back, may.
  */
 export async function erasePayloads(
   db: Queryable,

@@ -3,7 +3,6 @@ import { invalidInput } from '../kernel/errors.ts';
 
 const prefix = 'whsec_';
 const freshBytes = 32;
-/** The least that Standard Webhooks asks for. */
 const minBytes = 24;
 const maxBytes = 64;
 
@@ -38,11 +37,8 @@ function unpadded(base64: string): string {
 /** A key that secrets are encrypted with. The id, 8 hexadecimal digits, tells nothing of the key. */
 export type SecretKey = { readonly id: string; readonly key: Buffer };
 
-/** The keys that a process knows. */
 export type Keyring = {
-  /** The one that seals. */
   readonly sealing: SecretKey;
-  /** Those that only open. */
   readonly others: readonly SecretKey[];
   /**
    * Whether what is sealed names its key and owner. The release before cannot open that, so it begins with a rotation.

@@ -64,10 +64,7 @@ export function subjectOf({ type, store, occurredAt, data }: Filtered): Paramete
   };
 }
 
-/**
- * The steps that one filter may do for an incident, and all filters of its endpoints together: some milliseconds, and a fifth
- * of a second. Who goes beyond gets the incident unfiltered, because a delivery too many is better than one too few.
- */
+/** The steps of one filter for an incident, and of all of its endpoints; who goes beyond gets it unfiltered. */
 export const filterSteps = { each: 20_000, all: 1_000_000 };
 /** After so many steps, some milliseconds, others have their turn. */
 export const stepsAtOnce = 20_000;
@@ -100,7 +97,6 @@ export type Judgement = {
   readonly hasOrder: boolean;
 };
 
-/** Whether a type that an endpoint wants stands for several. */
 export function isPattern(wanted: string): boolean {
   return wanted.endsWith('.*');
 }

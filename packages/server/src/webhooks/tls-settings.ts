@@ -13,10 +13,7 @@ export type TlsKeys = {
 
 type Shown = DeliverySettings['tls'];
 
-/**
- * Applies a change, and says what is shown of it; both are undefined where nothing is left. Throws 400 `request_invalid`
- * at the member that cannot be used: it would fail each delivery.
- */
+/** Applies a change, and says what is shown of it. Throws 400 `request_invalid` at a member that cannot be used. */
 export function changeTls(
   before: TlsKeys | undefined,
   change: TlsChange | null,

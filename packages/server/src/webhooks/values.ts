@@ -11,7 +11,6 @@ export const deliveryStatuses = [
 ] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** The two statuses that make up the dead-letter queue. */
 export const deadLetterStatuses = ['pending', 'abandoned'] as const;
 export type DeadLetterStatus = (typeof deadLetterStatuses)[number];
 

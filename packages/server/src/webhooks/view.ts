@@ -16,7 +16,6 @@ export const endpointFilters = {
   },
 } as const;
 
-/** To whom deliveries go. */
 export const reachFilters = {
   tenant: tenantFilter,
   endpoint: { param: 'endpoint_id', within: 'tenant', value: 'id', help: 'only to this endpoint' },

@@ -15,7 +15,6 @@ export type WakeUp = {
  */
 const anyMark = '!';
 
-/** The endpoints of a notification. */
 export function readWakeUp(payload: string): Record<Due, string[]> {
   const names = payload.split(' ');
   return {
@@ -40,7 +39,6 @@ export type AttachableWakeUp = ReportWakeUp & {
   attach(drainer: OwnDrainer): void;
 };
 
-/** The shortest time between two notifications. */
 const quietMillis = 2;
 /** A notification holds up to 8,000 bytes. When more endpoints than this are due at once, it says `*`: look at all. */
 const maxNamed = 200;

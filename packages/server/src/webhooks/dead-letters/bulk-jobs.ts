@@ -113,7 +113,6 @@ export async function getBulkJob(db: Queryable, actor: Actor, of: Of, id: string
   });
 }
 
-/** How the bulk jobs that a route is about are changed. */
 export const bulkKind = (of: Of): PacedKind<JobRow> => ({
   table: queries.bulkTable,
   find: (db, actor, id) => getBulkJob(db, actor, of, id),
@@ -121,10 +120,7 @@ export const bulkKind = (of: Of): PacedKind<JobRow> => ({
   finished: { code: of === 'retry' ? 'retry_job_finished' : 'job_finished', name: 'job' },
 });
 
-/**
- * The range of time in its canonical text. Both ends belong to it; null means open. How old a row is, the clock of the
- * database says: one that is wrong here would discard too much. Throws 400 `request_invalid`.
- */
+/** The range of time, both ends included, by the database's clock; null: open. Throws 400 `request_invalid`. */
 async function toRange(
   db: Queryable,
   { failed_from, failed_to, older_than }: BulkRequest,
@@ -143,7 +139,6 @@ async function toRange(
 
 const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The time that is so long ago: `30d`. */
 async function before(db: Queryable, span: string | undefined): Promise<string | null> {
   if (span === undefined) return null;
   const millis = Number.parseInt(span, 10) * (unitMillis[span.slice(-1)] ?? 0);

@@ -45,7 +45,6 @@ export type NewBulkJob = JobFilter &
 
 /** So far ahead of the time is what the previous release is told of a job that it cannot do. Its wait is 24 days at most. */
 const farAhead = sql`(clock_timestamp() + interval '20 days')`;
-/** When the job `j` may go on. */
 const dueAt = sql`coalesce(j.due_at, (j.position ->> 'ready_at')::timestamptz)`;
 
 export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<JobRow> {
@@ -95,7 +94,6 @@ export async function listBulkJobs(
   return listJobRows<JobRow>(db, source, columns, { reach, conditions: ofAction(action) }, page);
 }
 
-/** The newest bulk jobs that were asked for by this endpoint. */
 export async function listBulkJobsOf(
   db: Queryable,
   reach: Reach,
@@ -142,7 +140,6 @@ export async function hasOldAbandoned(db: Queryable, days: number): Promise<bool
   return rows.length > 0;
 }
 
-/** Where bulk jobs are changed. */
 export const bulkTable: PacedTable = { name: 'dead_letter_jobs', columns, dueAt, ended: [] };
 
 /** How far a job has got: the status that it works on, and the last row of that status it looked at. */
@@ -186,7 +183,6 @@ export async function findClosedSince(
   return new Set(rows.map((row) => row.id));
 }
 
-/** What a batch of a job has done. */
 export type Batch = {
   progress: JobProgress;
   done: number;
@@ -196,7 +192,6 @@ export type Batch = {
   isLast: boolean;
   /** Seconds until the job may go on, whatever its rate. */
   waitSeconds?: number;
-  /** The endpoints that have something to send now. */
   endpointIds: readonly string[];
 };
 
@@ -234,7 +229,6 @@ type PreviewRow = {
   total_skipped: number;
 };
 
-/** The tenants that have dead letters which a filter finds. */
 export async function listTenantsOf(db: Queryable, filter: CountFilter): Promise<string[]> {
   const rows = await db.query<{ tenant: string }>(sql`
     select distinct c.tenant from dead_letter_counts c ${where(countConditions(filter))} order by 1`);

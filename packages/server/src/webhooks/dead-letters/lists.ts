@@ -57,10 +57,7 @@ type QueryOf<Id extends 'listDeadLetters' | 'listDeadLetterGroups' | 'listDelive
   (typeof webhooksContract)[Id]['query']
 >;
 
-/**
- * One page of the dead-letter queue, the newest failure first. `total` is the number of rows on all pages; it is null
- * with `q`, since counting what matches would mean reading the whole queue. Throws 400 `cursor_invalid`.
- */
+/** One page of the queue, the newest failure first; no `total` with `q`. Throws 400 `cursor_invalid`. */
 export async function listDeadLetters(
   db: Database,
   cursorKey: Buffer,

@@ -26,7 +26,6 @@ export function purgeRows(isOnHold: IsOnHold): RowWork {
   };
 }
 
-/** Those of these tenants that are under legal hold. */
 export async function findHeld(
   db: Queryable,
   tenants: readonly string[],

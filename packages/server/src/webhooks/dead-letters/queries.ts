@@ -6,7 +6,6 @@ import { isBehind, neverDue } from '../order/queries.ts';
 import { breakerClosed, countedByHour, isPolled } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
-/** A change of how many rows are in the dead-letter queue. */
 export type CountDelta = {
   readonly endpointId: string;
   readonly tenant: string;
@@ -42,10 +41,7 @@ const addToCount = sql`
   on conflict (endpoint_id, status, failure_class)
   do update set count = dead_letter_counts.count + excluded.count`;
 
-/**
- * The part of a statement that counts the rows of a CTE out of the dead-letter queue, by the status that they had
- * before. It aggregates, so all rows are changed and locked before the first counter is.
- */
+/** Counts the rows of a CTE out of the queue by their former status, after all of them are locked. */
 export function countOut(rows: string): Sql {
   return sql`
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
@@ -210,7 +206,6 @@ export async function tryLockEndpoint(
   return rows[0];
 }
 
-/** Enables an endpoint and closes its breaker. */
 async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
@@ -234,7 +229,6 @@ export async function cancelBacklogJobs(
   return rows.map((row) => row.rows_done);
 }
 
-/** What decides whether a delivery can be retried or discarded. */
 export type DeliveryState = {
   status: DeliveryStatus;
   /** Grows with each change of the row, so that a change made in between is noticed. */
@@ -244,7 +238,6 @@ export type DeliveryState = {
   endpoint_id: string;
   incident_id: string;
   failure_class: FailureClass | null;
-  /** Whether an attempt holds a lease. */
   is_in_flight: boolean;
   is_endpoint_open: boolean;
   /** The endpoint's own number of attempts; null means the default of the service. */
@@ -303,9 +296,7 @@ export const armed = (
   order_state = case when ${mayGo} then d.order_state else 'joins' end, held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
   leased_until = null, throttled_since = null, finished_at = null`;
 
-/** What a bulk retry needs to know of an endpoint. */
 type OpenEndpoint = {
-  /** How many attempts the endpoint gives a delivery. */
   budget: number;
   /**
    * Whether it is paused, none of its deliveries has been tried since `since`, and no operator's retry waits for it.
@@ -366,7 +357,6 @@ export async function rearmAll(
     select endpoint_id, count(*) as count from armed group by endpoint_id`);
 }
 
-/** A delivery that was discarded, as it was before. */
 type Discarded = {
   lane: number;
   id: string;
@@ -376,10 +366,7 @@ type Discarded = {
   attempts: number;
 };
 
-/**
- * Discards those of these deliveries that still can be. `failedUntil` leaves only dead letters that failed by then; null
- * also takes what is queued. Must be called when their incidents are locked.
- */
+/** Discards those of these deliveries that still can be; incidents are locked. Null also takes what is queued. */
 export async function discardAll(
   db: Queryable,
   rows: readonly { lane: number; id: string }[],

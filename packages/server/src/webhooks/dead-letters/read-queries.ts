@@ -73,7 +73,6 @@ export type RowKey = readonly [at: string, id: string];
 
 type RowScan = Scan<RowKey> & { readonly descending: boolean };
 
-/** Reads rows of a list, at most `scan.limit`. */
 export async function listRows(
   db: Queryable,
   source: RowSource,
@@ -142,10 +141,7 @@ function prelude(source: RowSource): Sql {
 const isFew = ({ incidentId, deliveryId }: RowSource) =>
   incidentId !== undefined || deliveryId !== undefined;
 
-/**
- * One branch for each tenant. Each runs along its index, in order and no further than the page needs, and PostgreSQL
- * merges them. With `tenant = any(…)`, or branches without an order of their own, it would read and sort all rows.
- */
+/** One branch for each tenant, along its index: with `tenant = any(…)` PostgreSQL would read and sort all rows. */
 function branches(source: RowSource, scan: RowScan): Sql {
   const table = raw(isFew(source) ? 'history' : 'deliveries');
   const conditions = sourceConditions(source, scan);
@@ -216,7 +212,6 @@ function order(source: RowSource, scan: RowScan): Sql {
   return raw(`d.${source.orderedBy} ${way}, d.id ${way}`);
 }
 
-/** Selects counters of the dead-letter queue. */
 export type CountFilter = {
   statuses: readonly DeadLetterStatus[];
   tenants: readonly string[] | null;
@@ -224,7 +219,6 @@ export type CountFilter = {
   failureClass?: FailureClass | null | undefined;
 };
 
-/** The conditions of a filter on dead_letter_counts under the name c. */
 export function countConditions(filter: CountFilter): Sql[] {
   const conditions = [sql`c.status = any(${filter.statuses})`, sql`c.count > 0`];
   if (filter.tenants !== null) conditions.push(sql`c.tenant = any(${filter.tenants})`);
@@ -282,7 +276,6 @@ export async function findDelivery(
   return rows[0];
 }
 
-/** What a delivery sends, and the request that reported it. */
 type Sent = { body: string; payload_erased_at: string | null; request_id: string | null };
 
 /** Finds what a delivery sends, and the facts that say why it waits. */
@@ -313,7 +306,6 @@ export async function findCircumstances(
 
 type AttemptRow = Omit<Static<typeof attemptSchema>, 'response'> & { response: Buffer | null };
 
-/** Lists the attempts of a delivery, the newest first. */
 export async function listAttempts(
   db: Queryable,
   lane: number,

@@ -28,7 +28,6 @@ type BulkKind = {
   readonly endAction?: string;
 };
 
-/** What is done by a kind of bulk job. */
 function kindOf(action: OpenJob['action'], isOnHold: IsOnHold): BulkKind {
   const kinds: Readonly<Record<OpenJob['action'], BulkKind>> = {
     retry: { doBatch: (db, job) => walkRows(db, job, rearmRows) },
@@ -52,7 +51,6 @@ export function startBulkJobs(
   return startPaced(() => runBatch(db, parts), { title: 'batch of a bulk job', log, pace });
 }
 
-/** Does one batch of one job: see `doPacedShare`. */
 export function runBatch(db: Database, { wakeUp, audit, isOnHold }: Parts): Promise<ShareDone> {
   return doPacedShare(db, { table: queries.bulkTable, wakeUp }, async (connection) => {
     const job = await queries.lockReadyJob(connection);
@@ -111,10 +109,7 @@ async function auditEnd(
   });
 }
 
-/**
- * Does a batch of a job that discards a backlog. The endpoint is skipped while somebody has it locked, because whoever
- * enables or disables it waits for this job's row. If it is enabled, the job ends.
- */
+/** Does a batch of a job that discards a backlog, unless somebody has the endpoint locked, who waits for this row. */
 async function discardBacklogRows(db: Queryable, job: OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
   const locked = await tryLockEndpoint(db, endpointId);
@@ -129,7 +124,6 @@ async function discardBacklogRows(db: Queryable, job: OpenJob): Promise<Batch> {
   return { progress: {}, done: discarded, skipped: 0, isLast: isEnabled, endpointIds };
 }
 
-/** Does a batch of a job that discards what a deleted endpoint leaves behind. */
 async function discardRows(db: Queryable, job: OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
   const done = await discardOfEndpoint(db, endpointId, shareRows);

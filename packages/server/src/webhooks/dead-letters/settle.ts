@@ -7,7 +7,6 @@ import * as queries from './outcome-queries.ts';
 
 /** What became of the rows of a job is looked at for so long after it was asked for. */
 const keptDays = 30;
-/** The shortest and the longest wait between two looks, in seconds. */
 const [leastWait, mostWait] = [2, 60];
 /** A look that took long is followed by a wait of so many times as long: a job may have a million rows. */
 const restsPerLook = 30;

@@ -41,10 +41,7 @@ export type Silence = {
   readonly passes_at: string | null;
 };
 
-/**
- * Why a delivery is not delivered yet. `ask_for_drainer` means that it is due, and all that is left to know is whether
- * a drainer runs. The order of the checks is that of precedence: the first reason is the one an operator has to see to.
- */
+/** Why a delivery is not delivered yet: the first reason to see to. `ask_for_drainer`: it is due. */
 export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_drainer' {
   if (facts.status === 'delivered' || facts.status === 'discarded') return 'finished';
   if (facts.is_deleted || !facts.is_enabled) {

@@ -5,7 +5,6 @@ import { deadLetterStatuses } from '../values.ts';
 import type { Batch, OpenJob } from './job-queries.ts';
 import { type KeyRow, listKeys } from './read-queries.ts';
 
-/** What a bulk job does to the dead letters that its filter finds. */
 export type RowWork = {
   /**
    * Does it to some rows, as far as they are still what was read, and tells how many of which endpoint it was done to.
@@ -17,7 +16,6 @@ export type RowWork = {
   ): Promise<readonly { endpoint_id: string; count: number }[]>;
   /** How many of the rows it could not be done to can have it later, when their endpoints are enabled. */
   countLeft?(db: Queryable, rows: readonly KeyRow[], job: OpenJob): Promise<number>;
-  /** Whether the endpoints of these rows have something to send then. */
   readonly wakes: boolean;
 };
 

@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Why the addresses of a host are refused. */
 type Objection = {
   /** `blocked`: one is a special address outside the allow list. `plain`: the URL is http and one is public. */
   readonly kind: 'blocked' | 'plain';

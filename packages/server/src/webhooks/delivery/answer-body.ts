@@ -9,7 +9,6 @@ import {
 
 /** How much of an answer's body is kept, after decompression. */
 const keptBytes = 4096;
-/** How much of a compressed body is kept until it is decompressed. */
 const keptCompressedBytes = 4 * keptBytes;
 /** How much of a body is read before the attempt ends its connection. */
 const readBytes = 64 * 1024;

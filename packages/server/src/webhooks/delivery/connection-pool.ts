@@ -19,7 +19,6 @@ export type Origin = {
 
 /** A connection, or one that is being made. It carries one request at a time. */
 export type EndpointConnection = {
-  /** What it is shared by. */
   readonly key: string;
   readonly client: Client;
   readonly dialing: AbortController;
@@ -43,7 +42,6 @@ export type ConnectionPool = {
 };
 
 type PoolOptions = DialOptions & {
-  /** How many idle connections are kept, over all receivers. */
   readonly maxIdle: number;
 };
 
@@ -56,10 +54,7 @@ const maxAgeMillis = 300_000;
 /** The largest headers of an answer; larger ones fail the attempt as `protocol`. */
 const maxHeaderBytes = 16 * 1024;
 
-/**
- * Creates a pool of keep-alive connections, each with an undici Client of its own: in undici's Agent a request does not
- * know its connection, so it could neither tell its phase nor end it.
- */
+/** Creates a pool of connections with a Client each: in undici's Agent a request does not know its connection. */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
   // The same idle connections twice: by what they are shared by, and in the order in which they became idle.
   const idle = new Map<string, EndpointConnection[]>();
@@ -184,9 +179,7 @@ const carriageReturn = 0x0d;
  * status.
  */
 class InterimAnswers {
-  /** Whether only interim answers have come so far. */
   #isInterim = false;
-  /** How many bytes of the present status line have been seen. */
   #seen = 0;
   #digits = '';
   /** How many bytes the present header line has so far; null while the beginning of the status line is read. */
@@ -241,7 +234,6 @@ class InterimAnswers {
   }
 }
 
-/** The phase that a connection is in. */
 export type DialPhase = 'dns' | 'proxy' | 'connect' | 'tls' | 'open';
 
 export type DialOptions = {

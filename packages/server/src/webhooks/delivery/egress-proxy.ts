@@ -28,7 +28,6 @@ type Dial = {
   onPhase(phase: 'proxy' | 'connect'): void;
 };
 
-/** The most that a proxy may say before the connection is there. */
 const maxAnswerBytes = 16 * 1024;
 /** By these answers a proxy says that it did not reach the receiver, which is no failure of its own. */
 const unreached = ['502', '503', '504'];

@@ -23,7 +23,6 @@ export function tidyText(text: string): string {
   return `${line.slice(0, maxTextLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** The fault of a name that cannot be looked up. */
 export function dnsFault(hostname: string, error: unknown): AttemptFault {
   return new AttemptFault('dns', `${hostname} could not be looked up (${codeOf(error)})`);
 }

@@ -136,7 +136,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends the attempt because its time is over. */
   runOut(): void {
     if (!this.#isSettled) this.#breakOff(this.#timeoutFault());
   }
@@ -351,7 +350,6 @@ export type Request = {
   readonly headers: Readonly<Record<string, string>>;
   /** Its own time limit, where that is shorter than the sender's. */
   readonly timeoutMillis?: number | undefined;
-  /** The certificates of its endpoint. */
   readonly tls?: OwnTls | null;
   /** Is called when the request is sent, and again when its connection was found closed and another is used. */
   readonly onSent?: () => void;
@@ -360,7 +358,6 @@ export type Request = {
 /** The result of an attempt. It is never thrown: an attempt that fails is data. */
 export type AttemptResult = {
   readonly durationMillis: number;
-  /** The HTTP status; null when none came. */
   readonly status: number | null;
   /** Why the attempt failed; null when it delivered, that is, got a 2xx. */
   readonly failureClass: FailureClass | null;

@@ -8,7 +8,6 @@ import {
   literalAddress,
 } from './address.ts';
 
-/** Decides which receivers webhooks may be sent to. */
 export type Target = {
   /**
    * Checks a URL for an endpoint. Throws 400 `target_invalid` or `target_blocked`. A name that cannot be looked up

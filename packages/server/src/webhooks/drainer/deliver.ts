@@ -13,7 +13,6 @@ import type { BreakerChange } from './endpoint.ts';
 import type { Ended } from './outcome-writer.ts';
 import { findEndpointConfigs } from './queries.ts';
 
-/** The result of a delivery that is not sent. */
 const unsent = (failureClass: FailureClass, error: string): AttemptResult => ({
   durationMillis: 0,
   status: null,
@@ -156,7 +155,6 @@ export function expiredEnd(
 
 /** The part of a claimed delivery that decides what an attempt makes of it. */
 export type ClaimedDelivery = {
-  /** How many attempts were made before this one. */
   readonly attempts: number;
   readonly maxAttempts: number;
   /** How many attempts had been made when the retry schedule last began: 0, or more after a manual retry. */
@@ -168,7 +166,6 @@ type Outcome = {
   readonly status: DeliveryStatus;
   readonly attempts: number;
   readonly maxAttempts: number;
-  /** Seconds until the next attempt; null when there is none. */
   readonly delaySeconds: number | null;
   /** Whether the schedule or the receiver's Retry-After decided the delay; null when there is none. */
   readonly heldBy: 'schedule' | 'retry_after' | 'expiry' | null;
@@ -283,13 +280,10 @@ export type EndpointConfig = {
   readonly schedule: readonly number[];
   /** The secret in plain bytes; null when it cannot be decrypted. */
   readonly secret: Buffer | null;
-  /** What an operator adds to each request; null when it cannot be decrypted. */
   readonly headers: CustomHeaders | null;
-  /** What its keys make; null when they cannot be decrypted. */
   readonly opened: OpenedDelivery | null;
   /** Its own time limit of an attempt; undefined: that of the service. */
   readonly timeoutMillis: number | undefined;
-  /** The answers after which nothing is tried again. */
   readonly noRetryOn: readonly number[];
   /** How old a delivery may be that is sent; null: of any age. */
   readonly expiresAfterSeconds: number | null;

@@ -26,11 +26,9 @@ import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 
-/** What a drainer needs from the process that it runs in. */
 export type DrainerOptions = {
   readonly sender: Sender;
   readonly secretBox: () => SecretBox;
-  /** The time limit of one attempt. */
   readonly timeoutSeconds: number;
   /** How many attempts may be under way at once. One tenant may have a quarter of them. */
   readonly maxInFlight: number;
@@ -51,7 +49,6 @@ const rateMillis = 20;
  */
 const gatherRows = 64;
 const gatherMillis = 3;
-/** The wait after a claim that failed in the database. */
 const pauseMillis = 500;
 /** How much longer a lease lasts than its attempt may; a row whose attempt begins after half of this is given back. */
 const leaseMarginSeconds = 15;
@@ -313,7 +310,6 @@ export class Drainer {
     else this.#track(this.#deliver(row, config, claimed));
   }
 
-  /** Gives up a delivery that came too late. */
   #expire(row: ClaimedRow, config: EndpointConfig, { lease, claimedAt }: ClaimInfo): void {
     this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.expired());
     this.#writer.add(expiredEnd(row, config, { lease, startedAt: claimedAt }));

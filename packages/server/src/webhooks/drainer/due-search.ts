@@ -11,7 +11,6 @@ import {
 import type { Scheduler } from './scheduler.ts';
 
 type Options = {
-  /** The lanes that this process works on now. */
   readonly lanes: () => ReadonlySet<number>;
   readonly scheduler: Scheduler;
   readonly log: Log;
@@ -19,17 +18,12 @@ type Options = {
   readonly onLooked: () => void;
 };
 
-/** How many deliveries of a deleted endpoint one statement discards. */
 const discardSize = 1000;
 
-/**
- * Looks for endpoints that have deliveries due and tells the scheduler of them: in all lanes when the next delivery
- * comes due, and at endpoints that a wake-up has named. All times are monotonic or the database's own.
- */
+/** Looks for endpoints that have deliveries due: in all lanes when the next comes due, and those that were named. */
 export class DueSearch {
   readonly #db: Database;
   readonly #options: Options;
-  /** Endpoints that are to be looked up. */
   readonly #named = new Set<string>();
   #mustScan = false;
   #isStopping = false;
@@ -58,13 +52,11 @@ export class DueSearch {
     await this.#looking;
   }
 
-  /** Looks at these endpoints, whose deliveries may be due. */
   lookAt(endpointIds: readonly string[]): void {
     for (const id of endpointIds) this.#named.add(id);
     this.#look();
   }
 
-  /** Begins nothing more. Resolves when what is under way has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#scanTimer);

@@ -16,7 +16,6 @@ export type EndpointFacts = {
   readonly ratePerSecond: number | null;
   /** Attempts under way at once, at most; null means no bound of its own. */
   readonly maxInFlight: number | null;
-  /** Whether an operator's retry waits, which may pass an open breaker. */
   readonly hasProbe: boolean;
 };
 
@@ -26,7 +25,6 @@ export type EndpointFacts = {
  */
 export type AttemptRole = 'usual' | 'probe' | 'operator';
 
-/** How an attempt ended. */
 export type AttemptEnd = {
   readonly isFailure: boolean;
   readonly durationMillis: number;
@@ -40,7 +38,6 @@ export type BreakerChange = Breaker & {
   readonly endpointId: string;
   /** The length of a pause that begins now; null when none begins. */
   readonly pauseSeconds: number | null;
-  /** Whether a success has closed the breaker. */
   readonly isClosed: boolean;
   /** For how long nothing is sent, by a 429 or 503; null when that does not change. */
   readonly throttleSeconds: number | null;
@@ -77,7 +74,6 @@ export class Endpoint {
   #successMillis = 0;
   /** How many attempts may be in flight at once. It grows by one with each success and is halved by each failure. */
   #window: number;
-  /** The bound of the endpoint itself. */
   #bound = Number.POSITIVE_INFINITY;
   #breaker = closedBreaker;
   /** When the breaker's pause ends; null when the breaker is closed. */
@@ -130,12 +126,10 @@ export class Endpoint {
     return true;
   }
 
-  /** Whether deliveries may be due. */
   get isReady(): boolean {
     return this.#hasFresh || this.#hasTried;
   }
 
-  /** Notes that nothing of it is due for this process. */
   rest(): void {
     this.#hasFresh = false;
     this.#hasTried = false;
@@ -257,10 +251,7 @@ export class Endpoint {
     this.#changedAt = this.#now();
   }
 
-  /**
-   * How many attempts may be in flight: those that take long give way while places are scarce. An endpoint then has as
-   * many as deliver `most` a second: those whose attempts take 12 s would otherwise hold what others need for 30 ms.
-   */
+  /** How many attempts may be in flight: while places are scarce, as many as deliver `most` a second. */
   #windowWhen(isBusy: boolean): number {
     const window = Math.min(this.#window, this.#bound);
     if (!isBusy || this.#successMillis <= briefMillis) return window;

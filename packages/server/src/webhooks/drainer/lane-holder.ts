@@ -16,7 +16,6 @@ export type LaneHolder = {
   readonly keeper: number;
   /** The session that holds the lanes, for claims. Statements fail while there is none. */
   readonly session: Queryable;
-  /** Gives all lanes back and closes the session. */
   stop(): Promise<void>;
 };
 
@@ -30,7 +29,6 @@ export function holdLanes(
   db: Database,
   options: {
     log: Log;
-    /** How long the lease of a claimed row lasts. */
     leaseSeconds: number;
     /** How often it looks whether its part of the lanes is right, and so speaks to the database. */
     balanceMillis: number;

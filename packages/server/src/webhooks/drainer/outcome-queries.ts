@@ -24,7 +24,6 @@ export type OutcomeRow = {
   error: string | null;
   httpStatus: number | null;
   target: string;
-  /** Milliseconds since the attempt began. */
   agoMillis: number;
   durationMillis: number;
   response: Buffer | null;
@@ -123,7 +122,6 @@ export async function abandonExpired(
   return changed.map(({ id }) => id);
 }
 
-/** Whether this keeper still has the lane of the endpoint `e`. */
 const isKeptBy = (keeper: number) =>
   sql`exists (select from lanes where lanes.lane = e.lane and lanes.keeper = ${keeper})`;
 

@@ -23,7 +23,6 @@ export type Ended = {
   readonly row: queries.OutcomeRow;
   /** When the attempt began, in monotonic milliseconds. */
   readonly startedAt: number;
-  /** How the breaker of the endpoint changed; null when it did not. */
   readonly breaker: BreakerChange | null;
   /** Whether its receiver only takes no more for now: that is no attempt. */
   readonly isHeldBack: boolean;
@@ -59,11 +58,9 @@ type Options = {
 export class OutcomeWriter {
   readonly #waiting: Ended[] = [];
   #running: Promise<void> | undefined;
-  /** Ends the wait for more outcomes. */
   #endGathering = () => {};
   #isDraining = false;
   #session: Session | undefined;
-  /** When the statement of the session was last planned. */
   #plannedAt = Number.NEGATIVE_INFINITY;
   readonly #db: Database;
   readonly #options: Options;
@@ -73,7 +70,6 @@ export class OutcomeWriter {
     this.#options = options;
   }
 
-  /** How many attempts have ended and are not yet written. */
   get backlog(): number {
     return this.#waiting.length;
   }
@@ -85,7 +81,6 @@ export class OutcomeWriter {
     if (this.#waiting.length >= gatherRows || ended.orderKey !== null) this.#endGathering();
   }
 
-  /** Resolves when all outcomes are written or given up. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#endGathering();

@@ -45,7 +45,6 @@ export class Rate {
     this.perSecond = perSecond;
   }
 
-  /** How many rows may be claimed now. */
   available(nowMillis: number): number {
     for (;;) {
       const [oldest] = this.#sent;
@@ -61,7 +60,6 @@ export class Rate {
     this.#held = Math.max(0, this.#held + count);
   }
 
-  /** Notes that a request goes out now. */
   noteSent(nowMillis: number): void {
     const atMillis = Math.ceil(nowMillis);
     const last = this.#sent.at(-1);
@@ -73,7 +71,6 @@ export class Rate {
 
 /** How often the lanes are scanned when no wake-up comes. */
 export const scanMillis = 1000;
-/** The shortest rest between two scans. */
 const minScanMillis = 10;
 /** A rest lasts at least this many times as long as the scan took, so scans take a fifth of the time at most. */
 const restFactor = 4;

@@ -22,7 +22,6 @@ export async function followDueIndex(db: Queryable, within: 'session' | 'transac
   );
 }
 
-/** Counts the drainers and lists the lanes that any of them holds. */
 export async function surveyLanes(db: Queryable): Promise<{ drainers: number; held: number[] }> {
   const rows = await db.query<{ drainers: number; held: number[] }>(sql`
     select count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
@@ -31,10 +30,7 @@ export async function surveyLanes(db: Queryable): Promise<{ drainers: number; he
   return rows[0] ?? { drainers: 1, held: [] };
 }
 
-/**
- * Locks those of these lanes that are free, and returns them. Claims under an earlier `keeper` find nothing there.
- * `silenceSeconds`: how long the keeper may be silent before its session is ended.
- */
+/** Locks those of these lanes that are free, and returns them. Claims under an earlier `keeper` find nothing there. */
 export async function lockLanes(
   db: Queryable,
   lanes: readonly number[],
@@ -69,7 +65,6 @@ export type DueEndpoint = {
   paused_ms: number | null;
   /** Milliseconds until its receiver takes more, negative when it does again; null when it never refused any. */
   throttled_ms: number | null;
-  /** Deliveries a second; null means no limit. */
   rate_limit: number | null;
   /** Attempts under way at once, at most; null means no bound of its own. */
   max_in_flight: number | null;
@@ -77,7 +72,6 @@ export type DueEndpoint = {
   due_ms: number;
   /** Whether anything that is due is not being attempted already. */
   has_free: boolean;
-  /** Whether an operator's retry waits, which may pass an open breaker. */
   has_probe: boolean;
 };
 
@@ -104,10 +98,7 @@ const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled and not ${isPolled} 
   (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
   ${hasFree} as has_free, ${hasProbe} as has_probe`;
 
-/**
- * The CTE `heads`: of each endpoint of these lanes with deliveries queued or pending, the one that is due first. Along
- * the index that is one look-up for each endpoint, however many rows it has.
- */
+/** The CTE `heads`: what is due first of each endpoint that waits, for one look-up each, however many rows it has. */
 export const waitingHeads = (lanes: readonly number[]): Sql => sql`
     with recursive heads as (
       select head.* from unnest(${lanes}::smallint[]) as given (lane)
@@ -126,7 +117,6 @@ export const waitingHeads = (lanes: readonly number[]): Sql => sql`
       ) as next
     )`;
 
-/** Finds the endpoints of these lanes that have deliveries queued or pending. */
 export async function findWaitingEndpoints(
   db: Queryable,
   lanes: readonly number[],
@@ -152,7 +142,6 @@ export async function findWaitingAmong(
     where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
 }
 
-/** What a claim returns of a delivery and its incident. */
 const claimed = sql`d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant,
   d.idempotency_key, d.replay_of, d.sequence, d.order_key, d.status, d.failure_class, d.attempts, d.max_attempts,
   d.schedule_from, i.body, extract(epoch from now() - d.created_at)::float8 as age_seconds,

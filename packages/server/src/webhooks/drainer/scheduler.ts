@@ -1,6 +1,5 @@
 import { type AttemptRole, Endpoint, type EndpointFacts } from './endpoint.ts';
 
-/** How many rows to claim of one endpoint. */
 export type Claim = {
   readonly endpointId: string;
   readonly lane: number;
@@ -36,10 +35,7 @@ const maxRemembered = 10_000;
 /** How many rows of an endpoint one round takes before the next endpoint has its turn. */
 const quantum = 8;
 
-/**
- * Decides whose deliveries are sent next. Tenants take turns, and so do the endpoints of a tenant. Each endpoint says by
- * itself how many more it may have under way (`endpoint.ts`). All times are monotonic milliseconds. The class does no I/O.
- */
+/** Decides whose deliveries are sent next: tenants take turns, and so do their endpoints. It does no I/O. */
 export class Scheduler {
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenants = new Map<string, { inFlight: number; endpoints: Set<Endpoint> }>();
@@ -143,10 +139,7 @@ export class Scheduler {
     return claims;
   }
 
-  /**
-   * Books a claim as in flight before the database is asked; `settle` takes back what was not found. The returned count
-   * of wake-ups is handed to `settle`.
-   */
+  /** Books a claim as in flight before the database is asked; `settle` gets the wake-ups, and takes back the rest. */
   reserve(claim: Claim): { wakes: number; role: AttemptRole } {
     const endpoint = this.#endpoints.get(claim.endpointId);
     if (endpoint === undefined) return { wakes: 0, role: 'usual' };
@@ -157,8 +150,7 @@ export class Scheduler {
   }
 
   /**
-   * Notes that `found` rows of a claim are under way. If these are fewer than asked for, nothing more of this kind is
-   * due at the endpoint, unless it was woken since `wakes` was counted.
+   * Notes that `found` rows are under way. With fewer than asked for, nothing more is due, unless it was woken since.
    */
   settle(claim: Claim, found: number, wakes: number): void {
     const endpoint = this.#endpoints.get(claim.endpointId);
@@ -176,7 +168,6 @@ export class Scheduler {
     return note(endpoint);
   }
 
-  /** Whether some endpoint has rows to send and only its rate may hold them back. */
   isRateBound(): boolean {
     const isBusy = this.#isBusy();
     for (const endpoint of this.#endpoints.values()) {
@@ -262,7 +253,6 @@ export class Scheduler {
   }
 }
 
-/** The claims of an endpoint that has so many places. */
 function claimsOf(endpoint: Endpoint, count: number): Claim[] {
   const { id: endpointId, lane } = endpoint;
   const { fresh, tried, onlyProbes } = endpoint.divide(count);

@@ -20,7 +20,6 @@ const longestGuessSeconds = 60;
  * tenths of a second. All times are monotonic milliseconds.
  */
 export class Throttle {
-  /** Before this time nothing is sent. */
   #until = Number.NEGATIVE_INFINITY;
   /** The requests a second that were too many; null while none were. */
   #refusedRate: number | null = null;
@@ -56,7 +55,6 @@ export class Throttle {
     else if (nowMillis + pauseMillis > this.#until + 1000) this.#until = nowMillis + pauseMillis;
   }
 
-  /** How many requests may be sent now. */
   available(nowMillis: number): number {
     if (this.isHeld(nowMillis)) return 0;
     const rate = this.#rateAt(nowMillis);
@@ -68,7 +66,6 @@ export class Throttle {
     return Math.max(0, Math.floor(this.#allowed));
   }
 
-  /** Notes that so many rows were claimed; a negative count notes that rows were given back. */
   hold(count: number): void {
     if (this.#refusedRate !== null) this.#allowed -= count;
   }
@@ -86,8 +83,7 @@ export class Throttle {
   }
 
   /**
-   * Notes that a request was refused that was sent at `sentAt`. Returns for how many seconds nothing is sent now.
-   * Requests that were on their way together count as one refusal, since none of them could know of the others.
+   * Notes that a request sent at `sentAt` was refused, once for all that were under way. Returns the pause in seconds.
    */
   noteRefused(
     nowMillis: number,

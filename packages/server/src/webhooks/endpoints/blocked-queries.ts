@@ -36,10 +36,7 @@ type Skipped = {
   failure_class: FailureClass | null;
 };
 
-/**
- * Abandons the first delivery of a key that has failed, and leaves the key to be passed on. Undefined where it has not
- * failed, or an attempt is under way: its receiver would get two of one key at once.
- */
+/** Abandons the first delivery of a key that has failed; undefined where it has not, or an attempt is under way. */
 export async function skipHead(
   db: Queryable,
   { endpointId, key }: OrderKey,

@@ -207,10 +207,7 @@ function switched(
 /** How many deliveries the call itself discards, which takes about half a second. A job discards the rest. */
 const discardedAtOnce = 5000;
 
-/**
- * Deletes an endpoint and discards what was not delivered to it. A delivery that an incident makes at the same moment
- * is discarded by the drainer that finds it. Throws 404 `endpoint_not_found`.
- */
+/** Deletes an endpoint and discards what was not delivered to it. Throws 404 `endpoint_not_found`. */
 export async function deleteEndpoint(
   db: Database,
   options: Pick<WebhookOptions, 'jobs' | 'audit'>,

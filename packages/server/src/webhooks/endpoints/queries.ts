@@ -193,8 +193,7 @@ export async function findTwin(
 }
 
 /**
- * Locks an endpoint until the end of the transaction. This takes two statements: a statement that had to wait for the
- * lock would still see other tables, such as the jobs, as they were before it waited.
+ * Locks an endpoint, then reads it: a statement that waited for the lock would see other tables as they were before.
  */
 export async function lockEndpoint(
   db: Queryable,
@@ -240,10 +239,7 @@ export async function updateEndpoint(
 /** How many secrets that were rotated out within 24 hours sign beside the present one, at most. */
 const mostPreviousSecrets = 5;
 
-/**
- * Replaces the secret of an endpoint. The old one (null: it cannot be decrypted) signs for another 24 hours; only the
- * newest few of those that still sign are kept, the newest first.
- */
+/** Replaces the secret. The old one (null: nobody can decrypt it) signs for 24 hours, as do the newest few before. */
 export async function updateSecret(
   db: Queryable,
   id: string,

@@ -20,10 +20,7 @@ async function* sealedOtherwise(db: Database, { ring, signal }: Sealing) {
   }
 }
 
-/**
- * Seals the secrets of all endpoints anew that are sealed under another key than the one that seals, each row by itself:
- * when this is killed, the next call goes on. A secret that no key opens stays as it is.
- */
+/** Seals all secrets anew that are under another key, row by row. One that no key opens stays as it is. */
 export async function resealEndpoints(db: Database, sealing: Sealing): Promise<void> {
   for await (const endpoint of sealedOtherwise(db, sealing)) {
     const anew = (sealed: Buffer) => sealAnew(sealing.box, sealed, endpoint.id);

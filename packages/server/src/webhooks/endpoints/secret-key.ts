@@ -38,10 +38,7 @@ export async function findKeyring(db: Queryable, settings: KeySettings): Promise
   return { wanted, sealing, others: known.filter((key) => key.id !== sealing.id), isBound };
 }
 
-/**
- * Finds the key that is to seal in place of one that is lost: SVC_SECRET_KEY, or the key of the data folder, which is
- * made where there is none. Null when nothing is lost, because the key that seals is here.
- */
+/** Finds or makes the key that is to seal in place of one that is lost; null when nothing is lost. */
 export async function findKeyInstead(
   db: Queryable,
   settings: KeySettings,

@@ -98,10 +98,7 @@ async function findLastFailure(
   };
 }
 
-/**
- * The fastest `share` of the answers in a histogram took no longer than so many milliseconds; null without any, and where they
- * took longer than the last bound.
- */
+/** The fastest `share` took no more than so many ms; null without any, or beyond the last bound. */
 export function percentile(times: readonly number[], share: number): number | null {
   const all = times.reduce((sum, count) => sum + count, 0);
   let seen = 0;

@@ -162,10 +162,7 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
     ) as told order by id, state limit ${raw(String(mostFailing))}`);
 }
 
-/**
- * Disables those of these endpoints that have failed for as long as their settings say, and returns them as they are then.
- * What is queued for them waits, as when an operator disables them.
- */
+/** Disables those of these endpoints that have failed for as long as their settings say, and returns them. */
 export async function disableFailing(
   db: Queryable,
   ids: readonly string[],

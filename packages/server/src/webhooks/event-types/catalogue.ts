@@ -8,7 +8,6 @@ import { ownTypes, type UnknownTypes } from '../values.ts';
 import { createWithin, type Misfit, misfitsOf } from './fit.ts';
 import { listTypes } from './queries.ts';
 
-/** How many types there may be. */
 export const mostTypes = 1000;
 /** For so long a process may not know of a change; a report is refused only by what was read within the second time. */
 const [freshMillis, surelyMillis] = [10_000, 1000];

@@ -2,10 +2,7 @@ import type { CatalogueType } from '../contract.ts';
 
 type Described = Pick<CatalogueType, 'type' | 'description' | 'schema' | 'sample' | 'deprecated'>;
 
-/**
- * The `webhooks` of an OpenAPI 3.1 document: each type of the catalogue as the request that a receiver gets. References
- * within a schema lead to the place where it stands here.
- */
+/** The `webhooks` of an OpenAPI 3.1 document: each type as its request. References lead to where a schema stands. */
 export function describeWebhooks(types: readonly Described[]): Record<string, unknown> {
   return Object.fromEntries(types.map((type) => [type.type, { post: operationOf(type) }]));
 }

@@ -46,7 +46,6 @@ export function addEventTypeRoutes(http: HttpServer, db: Database, options: Webh
   });
 }
 
-/** Throws 404 `event_type_not_found` without a row. */
 export function found(row: CatalogueType | undefined): CatalogueType {
   if (row !== undefined) return row;
   throw new AppError('event_type_not_found', {

@@ -23,7 +23,6 @@ export async function findType(db: Queryable, type: string): Promise<CatalogueTy
   )[0];
 }
 
-/** The sample of a type as it was spelled. */
 export async function findSampleText(db: Queryable, type: string): Promise<string | null> {
   const rows = await db.query<{ sample: string | null }>(
     sql`select sample::text as sample from event_types where type = ${type}`,

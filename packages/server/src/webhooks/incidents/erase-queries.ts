@@ -49,7 +49,6 @@ export async function listOfScope(
     order by incidents.created_at, id limit ${limit}`);
 }
 
-/** What an erasure of incidents removes, or would remove. */
 export type ErasedCounts = { cancelled: number; answers: number; keys: number };
 
 /** Counts what an erasure of these incidents would remove beside their payloads. */

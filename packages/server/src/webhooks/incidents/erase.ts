@@ -24,7 +24,6 @@ export function createIncidentEraser(
   { audit, deliveryDays }: { audit: Audit; deliveryDays: number },
 ) {
   return {
-    /** Says what an erasure would take. */
     async plan(scope: queries.IncidentScope, signal: AbortSignal): Promise<Erased> {
       const erased = noneErased();
       for await (const ids of matches(db, scope, signal)) {
@@ -97,7 +96,6 @@ function countsOf(row: queries.StoppedRow): CountDelta[] {
   return status === 'pending' ? [out] : [out, { ...out, failureClass: 'erased', delta: 1 }];
 }
 
-/** The incidents of a scope, some at a time. */
 async function* matches(
   db: Queryable,
   scope: queries.IncidentScope,
@@ -188,13 +186,9 @@ function remainsOf(erased: Erased, kept: readonly Kept[]): Remain[] {
   return remains;
 }
 
-/** A JSON string, or a number. */
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
-/**
- * Whether an incident is about one of these events: its payload has the id as a string or a number anywhere, or its
- * idempotency key contains the id as a word. The payload is read as text, because JSON.parse would change large numbers.
- */
+/** Whether an incident is about an event: its payload, read as text, has the id, or its key has it as a word. */
 export function mentionsEvent(
   { body, key }: { body: string | null; key: string | null },
   eventIds: ReadonlySet<string>,

@@ -30,7 +30,6 @@ export type NewIncident = {
   type: string;
   occurredAt: string;
   body: string;
-  /** The request that reported it. */
   requestId: string;
   /** The trace of that request, a `traceparent`; null when no traces are written. */
   traceParent: string | null;
@@ -48,7 +47,6 @@ export type StoredIncident = {
   id: string;
   /** Whether nothing was stored of it, because an endpoint has a filter that was not applied. */
   is_unjudged: boolean;
-  /** The deliveries, in the order of their endpoints. */
   deliveries: AcceptedDelivery[];
   /** The endpoints from which it is held back, because too much waits already. */
   held_back: string[];
@@ -217,7 +215,6 @@ export function erasedKey(tenant: Sql, key: Sql): Sql {
 
 export const isErasedKey = sql`starts_with(idempotency_key, ' ')`;
 
-/** Finds the incident that a key stands for; undefined when the key is unknown. */
 export async function findIncidentKey(
   db: Queryable,
   tenant: string,
@@ -281,7 +278,6 @@ export async function listDeliveriesOfIncident(
     where incident_id = ${incidentId} ${isFirst} order by endpoint_id, created_at, id`);
 }
 
-/** Counts the deliveries of these incidents by their status. */
 export async function countDeliveries(
   db: Queryable,
   incidentIds: readonly string[],
@@ -293,7 +289,6 @@ export async function countDeliveries(
 
 /** The incidents that a list reads. An index has them in the order of the list. */
 export type IncidentSource = {
-  /** null means any tenant. */
   tenants: readonly string[] | null;
   /** Only this incident, or that of this delivery. */
   id: string | undefined;
@@ -312,7 +307,6 @@ export type SoughtIncidents = SoughtInBoth & {
   endpointId: string | undefined;
 };
 
-/** An incident's place in the list. */
 export type IncidentKey = readonly [createdAt: string, id: string];
 
 /** Lists the newest incidents that a source has, at most `scan.limit`. */
@@ -403,7 +397,6 @@ function sourceConditions(
   return conditions;
 }
 
-/** Whether the condition holds of a delivery `d` of the incident. */
 const hasDelivery = (condition: Sql) =>
   sql`(select bool_or(${condition}) from deliveries d where d.incident_id = incidents.id)`;
 

@@ -26,10 +26,7 @@ export function requestDigest(
   return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
 }
 
-/**
- * Whether a report is the one whose digest is stored under the key. The stored digest may be of an older version, which
- * is told by its length. That of an incident that was erased is empty: its key gives the same answer to any report.
- */
+/** Whether a report is the one whose digest is stored, of any version. That of an erased incident fits any report. */
 export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
   return (
     stored.length === 0 ||

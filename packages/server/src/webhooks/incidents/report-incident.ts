@@ -50,7 +50,6 @@ export type ReportOutcome =
 
 type Options = Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
   readonly log: Pick<Log, 'warn'>;
-  /** What the type and the data of a report are compared with. */
   readonly catalogue?: Pick<Catalogue, 'look'>;
 };
 
@@ -135,7 +134,6 @@ export function createReportIncident(
   };
 }
 
-/** A report that is checked, and may be stored. */
 type Prepared = {
   readonly request: Request;
   readonly incident: Omit<queries.NewIncident, 'judgement'>;
@@ -287,7 +285,6 @@ function claimedRows(
   });
 }
 
-/** Leaves out those whose key came before. */
 function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewIncident[] {
   const seen = new Set<string>();
   return incidents.filter(({ tenant, key }) => {
@@ -344,7 +341,6 @@ function toKey(
   return text === undefined ? null : { text, digest: requestDigest(request, dataSource) };
 }
 
-/** The JSON object that receivers get. */
 export type Payload = { type: string; timestamp: string; data: unknown };
 
 /** How deep `data` may be nested. Receivers' own parsers give up at about a thousand levels. */

@@ -22,8 +22,7 @@ const [mostTogether, mostBytes] = [500, 1024 * 1024];
 const mostWarnings = 100;
 
 /**
- * Reports each line of NDJSON, in their order and in groups. When the stream breaks off, the error says what is stored by
- * then and from which line on the rest is missing.
+ * Reports each line of NDJSON, in groups. When it breaks off, the error says from which line on the rest is missing.
  */
 export async function reportLines(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
@@ -98,7 +97,6 @@ function emptyGroup(from: Place): Group {
 
 type Refusal = { readonly code: string; readonly detail: string };
 
-/** What became of the lines so far. */
 class Tally {
   #accepted = 0;
   #duplicates = 0;

@@ -11,7 +11,6 @@ type OrderedParts = {
   /** What `candidate` and `receiver` have beside their other columns. */
   readonly ofCandidate: Sql;
   readonly ofReceiver: Sql;
-  /** Whether a delivery may be stored as claimed. */
   readonly mayClaim: Sql;
   readonly keyed: Sql;
   readonly columns: Sql;

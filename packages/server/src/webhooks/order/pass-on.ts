@@ -4,7 +4,6 @@ import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { findPassing, lockKeys, type OrderKey, passOnLocked } from './queries.ts';
 
-/** So many keys are looked at in one transaction. */
 const mostKeys = 500;
 /** What somebody else has locked is met in each round. */
 const mostRounds = 20;

@@ -6,10 +6,7 @@ import { laneOf } from '../lanes.ts';
 /** One after the other: the deliveries of an endpoint that have the same store, or the same group. */
 export type OrderKey = { readonly endpointId: string; readonly key: string };
 
-/**
- * When a delivery is due that waits behind another. It is a time that never comes, so no claim, of whatever release,
- * finds it, and it costs the looks for what is due nothing. It is not infinite, because PostgreSQL 15 cannot subtract that.
- */
+/** When a delivery is due that waits behind another: never, for any release. PostgreSQL 15 cannot subtract infinity. */
 export const neverDue = raw(`timestamptz '9999-01-01 00:00:00+00'`);
 
 /** What waits behind another, as the index has it. */
@@ -35,7 +32,6 @@ export const orderKeyOf = (store: Sql, group: Sql): Sql =>
 /** The microseconds since 1970, after all locks that the statement had to wait for. */
 export const numberNow = sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
 
-/** The microseconds since 1970, by the clock of the database. */
 export async function readMicros(db: Queryable): Promise<number> {
   const rows = await db.query<{ micros: number }>(sql`select ${numberNow} as micros`);
   return Number(rows[0]?.micros);

@@ -18,7 +18,6 @@ import * as queries from './queries.ts';
 type Options = Pick<WebhookOptions, 'cursorKey' | 'clock' | 'secretBox' | 'deliveryDays'>;
 type Polled = Static<typeof polledSchema>;
 
-/** So many polls may wait at once. */
 const waiting = { total: 256, each: 32 };
 /** How often a poll that waits looks for deliveries, and whether its caller may still poll what is still enabled. */
 const [lookMillis, recheckMillis] = [200, 1000];
@@ -86,10 +85,7 @@ async function findPolled(db: Queryable, id: string, reach: Reached) {
 type Reached = Parameters<typeof queries.findPolled>[2];
 type Taking = { id: string; reach: Reached; by: string; after: string; limit: number };
 
-/**
- * Acknowledges what was handed out up to a place, and hands out what follows, in one transaction: if its answer is lost,
- * the same is told again to whoever asks after the same place.
- */
+/** Acknowledges what came up to a place and hands out what follows, in one transaction: a lost answer comes again. */
 async function takeNext(
   db: Database,
   configs: EndpointConfigs,

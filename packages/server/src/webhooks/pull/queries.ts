@@ -7,12 +7,10 @@ import { neverDue, numberNow } from '../order/queries.ts';
 import { configVersion, countedByHour, isPolled } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
-/** What a poll needs to know of its endpoint. */
 export type PolledEndpoint = {
   is_polled: boolean;
   enabled: boolean;
   config_version: number;
-  /** How long its deliveries may wait. */
   patience: Patience;
 };
 
@@ -38,8 +36,7 @@ export async function lockPlace(db: Queryable, endpointId: string, by: string): 
 }
 
 /**
- * Acknowledges what was handed out up to this number: it is delivered. What has ended otherwise meanwhile stays so. Returns
- * what these deliveries were before. The place is locked.
+ * Acknowledges what was handed out up to this number, unless it has ended. Returns what it was. The place is locked.
  */
 export async function acknowledge(
   db: Queryable,
@@ -129,7 +126,6 @@ export async function handOut(db: Queryable, id: string, limit: number): Promise
   );
 }
 
-/** Whether anything waits for a poll. */
 export async function hasWaiting(db: Queryable, id: string): Promise<boolean> {
   const rows = await db.query(sql`
     select from deliveries where lane = ${laneOf(id)} and endpoint_id = ${id} and next_attempt_at < ${neverDue} limit 1`);

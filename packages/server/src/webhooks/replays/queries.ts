@@ -39,7 +39,6 @@ export type ReplayScope = {
   readonly from: string;
   readonly until: string;
   readonly incidentId: string | null;
-  /** Types and patterns of them. */
   readonly eventTypes: readonly string[] | null;
   readonly ignoresFilters: boolean;
 };
@@ -125,7 +124,6 @@ export type LookedRow = {
 };
 export type Looked = { rows: LookedRow[]; end: ReplayPlace | null; filter: string | null };
 
-/** The most incidents that are looked at together. */
 const lookRows = 2000;
 
 /**
@@ -164,10 +162,7 @@ export async function listBodies(
     where id = any(${rows.map(({ id }) => id)}::text[]) and erased_at is null`);
 }
 
-/**
- * Locks incidents, so that nothing of them is erased or forgotten before the transaction has ended, and answers those
- * that it could lock and that have their payload. It does not wait: whoever erases several locks them in another order.
- */
+/** Locks incidents that have their payload, without a wait for whoever erases them, and answers their ids. */
 export async function lockIncidents(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ id: string }>(sql`
     select id from incidents where id = any(${ids}::text[]) and erased_at is null for share skip locked`);
@@ -180,7 +175,6 @@ export type NewDelivery = {
   readonly type: string;
   readonly timeText: string;
   readonly firstKey: string | null;
-  /** Its place in the order of reports. */
   readonly place: number;
 };
 
@@ -310,7 +304,6 @@ export async function findReplay(
   return rows[0];
 }
 
-/** Replays that have not ended, the oldest first. */
 export async function listOpenReplays(
   db: Queryable,
   reach: Reach,
@@ -323,7 +316,6 @@ export async function listOpenReplays(
     where j.state in ('running', 'paused') and ${isOfTenants(reach)} order by j.created_at, j.id limit ${limit}`);
 }
 
-/** Where the list of all jobs finds replays. */
 export const listedReplays: ListedTable = {
   ...{ name: 'replays', isInReach: isOfTenants, state: raw('j.state'), error: raw('j.error') },
   ...{ requestedAt: 'created_at', startedAt: null, finishedAt: 'finished_at' },
@@ -333,13 +325,11 @@ export const listedReplays: ListedTable = {
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
 };
 
-/** Where replays are changed. */
 export const replayTable: PacedTable = {
   ...{ name: 'replays', columns, dueAt: raw('j.ready_at') },
   ended: [raw('ready_at = null'), raw('error = null')],
 };
 
-/** A replay as the work on it knows it. */
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
   readonly place: ReplayPlace | null;
   readonly isEndpointDisabled: boolean;
@@ -372,7 +362,6 @@ export async function lockReadyReplay(
   return rows[0];
 }
 
-/** What a share of a replay has done. */
 export type ReplayShare = {
   readonly done: number;
   readonly skipped: number;

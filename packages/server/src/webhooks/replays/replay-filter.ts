@@ -12,11 +12,9 @@ import {
 } from '../subscription.ts';
 import { type LookedRow, listBodies } from './queries.ts';
 
-/** What a filter says of incidents that a replay has looked at. */
 export type Asked<Row> = {
   /** Those of which it is known: all, or the first of them, and at least one. */
   readonly known: readonly Row[];
-  /** Those of them that pass. */
   readonly passed: readonly Row[];
   /** Those that pass because the filter costs too much. */
   readonly costly: readonly Row[];

@@ -13,7 +13,6 @@ import { mostWaiting } from './words.ts';
 
 type Options = {
   readonly wakeUp: WakeUp;
-  /** For how many days deliveries are kept that have ended. */
   readonly deliveryDays: number;
   /** So long after the end of its range a replay may end, so that no report of it is still under way. */
   readonly settleMillis: number;
@@ -34,7 +33,6 @@ export function startReplays(
 /** How soon it looks again after its deliveries or an incident kept it from going on. */
 const waits = { full: 0.1, disabled: 2, locked: 0.1, unsettled: 0.5 };
 
-/** Does one share of one replay: see `doPacedShare`. */
 export function runShare(
   db: Database,
   { wakeUp, settleMillis, ...options }: Options,
@@ -97,7 +95,6 @@ async function doShare(
   };
 }
 
-/** Re-arms dead letters and makes deliveries of the others. Returns how many. */
 async function queueAll(
   db: Queryable,
   job: queries.ReplayJob,
