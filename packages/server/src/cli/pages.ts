@@ -1,6 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 import { elementsOf, membersOf } from '../kernel/json-slices.ts';
-import type { Client, RouteInput, RouteQuery } from './client.ts';
+import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
@@ -18,37 +18,16 @@ export type Page = {
   member(name: string): unknown;
 };
 
-export type ListRoute =
-  | 'GET /audit'
-  | 'GET /enrichment/dataset-versions'
-  | 'GET /enrichment/datasets'
-  | 'GET /enrichment/records'
-  | 'GET /enrichment/tags'
-  | 'GET /exports'
-  | 'GET /exports/schedules'
-  | 'GET /incidents'
-  | 'GET /jobs'
-  | 'GET /notify/notices'
-  | 'GET /retention/moves'
-  | 'GET /retention/plan'
-  | 'GET /retention/policies'
-  | 'GET /webhook/event-types'
-  | 'GET /retention/segments'
-  | 'GET /retention/tenants'
-  | 'GET /webhook/deliveries'
-  | 'GET /webhook/dlq'
-  | 'GET /webhook/dlq/groups'
-  | 'GET /webhook/dlq/jobs'
-  | 'GET /webhook/dlq/retries'
-  | 'GET /webhook/endpoints'
-  | WholeRoute;
+/** The routes that answer a list. */
+export type ListRoute = {
+  [R in Route & `GET ${string}`]: RouteAnswer<R> extends { data: readonly unknown[] } ? R : never;
+}[Route & `GET ${string}`];
 
 /** These answer all rows at once, and take no limit. */
-const wholeRoutes = [
+const wholeRoutes: readonly ListRoute[] = [
   ...(['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const),
   ...(['GET /approvals', 'GET /webhook/portal-links'] as const),
-] as const;
-type WholeRoute = (typeof wholeRoutes)[number];
+];
 
 /** Which list to walk through, and how far. */
 export type PageWalk<R extends ListRoute> = {
@@ -69,7 +48,7 @@ export async function* walkPages<R extends ListRoute>(
 ): AsyncGenerator<Page, void, undefined> {
   let left = most;
   let cursor: string | null | undefined;
-  const isWhole = wholeRoutes.some((whole) => whole === route);
+  const isWhole = wholeRoutes.includes(route);
   const pageRows = route === 'GET /webhook/dlq' ? maxDeadLetterRows : maxPageRows;
   while (cursor !== null && left > 0) {
     const here = cursor === undefined ? {} : { cursor, start: undefined };
