@@ -8,7 +8,7 @@ import type { Context } from './context.ts';
 import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
 import { formatBytes } from './format.ts';
-import { walkPages } from './pages.ts';
+import { walkRows } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { withRetries } from './retry.ts';
 import { windowText } from './slice.ts';
@@ -27,16 +27,11 @@ export async function findVersion(
   }
   let named: Version | undefined;
   const names: string[] = [];
-  for await (const page of walkPages(io, client, {
-    route: 'GET /enrichment/dataset-versions',
-    query: { tenant },
-  })) {
-    for (const row of page.rows) {
-      const version = JSON.parse(row) as Version;
-      if (version.id === word) return version;
-      if (version.name === word) named = version;
-      names.push(version.name);
-    }
+  const route = 'GET /enrichment/dataset-versions';
+  for await (const version of walkRows(io, client, { route, query: { tenant } })) {
+    if (version.id === word) return version;
+    if (version.name === word) named = version;
+    names.push(version.name);
   }
   if (named !== undefined) return named;
   const known =

@@ -1,12 +1,12 @@
 import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
-import type { Client, RouteAnswer, RouteQuery } from './client.ts';
+import type { Client, RouteQuery } from './client.ts';
 import { inLocalTime } from './columns.ts';
 import type { Context } from './context.ts';
 import { formatInstant } from './format.ts';
 import { usage, wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption, type Output } from './output.ts';
-import { type ListRoute, type Page, type PageWalk, walkPages } from './pages.ts';
+import { type ListRoute, type Page, type PageWalk, type RowOf, walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
@@ -43,8 +43,6 @@ type Options = {
   header?: boolean;
   local?: true;
 };
-type RowOf<R extends ListRoute> =
-  RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
 
 /** Describes a command that prints a list, page by page as it comes: as a table, or as JSON. */
 export function list<

@@ -23,6 +23,9 @@ export type ListRoute = {
   [R in Route & `GET ${string}`]: RouteAnswer<R> extends { data: readonly unknown[] } ? R : never;
 }[Route & `GET ${string}`];
 
+export type RowOf<R extends ListRoute> =
+  RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
+
 /** These answer all rows at once, and take no limit. */
 const wholeRoutes: readonly ListRoute[] = [
   ...(['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const),
@@ -62,6 +65,17 @@ export async function* walkPages<R extends ListRoute>(
     yield page;
     left -= page.rows.length;
     cursor = page.nextCursor;
+  }
+}
+
+/** Walks through all rows of a list. */
+export async function* walkRows<R extends ListRoute>(
+  io: Io,
+  client: Client,
+  walk: PageWalk<R>,
+): AsyncGenerator<RowOf<R>, void, undefined> {
+  for await (const { rows } of walkPages(io, client, walk)) {
+    for (const row of rows) yield parseAnswer(row) as RowOf<R>;
   }
 }
 

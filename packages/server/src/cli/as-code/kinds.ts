@@ -1,9 +1,9 @@
 import { maskUrl } from '../../kernel/mask-url.ts';
 import { type Preset, presets } from '../../kernel/values.ts';
-import type { Client, RouteAnswer } from '../client.ts';
+import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
-import { type ListRoute, walkPages } from '../pages.ts';
+import { type ListRoute, type RowOf, walkRows } from '../pages.ts';
 import { changedDelivery, comparedDelivery, deliveryOf } from './delivery.ts';
 
 /** One thing as a file has it. */
@@ -51,12 +51,9 @@ export type Kind = {
   readonly takesAway?: (before: Row, after: Row) => boolean;
 };
 
-async function all<R extends ListRoute>(context: Context, client: Client, route: R) {
-  type Found = RouteAnswer<R> extends { data: readonly (infer One)[] } ? One : never;
-  const rows: Found[] = [];
-  for await (const page of walkPages(context.io, client, { route, query: {} as never })) {
-    rows.push(...page.rows.map((text) => JSON.parse(text) as Found));
-  }
+async function all<R extends ListRoute>({ io }: Context, client: Client, route: R) {
+  const rows: RowOf<R>[] = [];
+  for await (const row of walkRows(io, client, { route, query: {} as never })) rows.push(row);
   return rows;
 }
 

@@ -10,7 +10,7 @@ import { type Facts, whereAny } from '../details.ts';
 import { formatBytes, formatRelative } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { walkPages } from '../pages.ts';
+import { walkRows } from '../pages.ts';
 import { type Noun, verb, yesOption } from '../verb.ts';
 
 export type Policy = RouteAnswer<'GET /retention/policies/:tenant'>;
@@ -83,36 +83,37 @@ const set = call('PUT /retention/policies/:tenant', {
         deleteDays === undefined ? now.delete_days : deleteDays === 'never' ? null : deleteDays,
       hold: hold ?? now.hold,
     };
-    await askBeforeMoreGoes(context, client, { tenant, now, change, yes });
+    const more = await tellWhatGoes(context, client, { tenant, now, next: change });
+    if (more.due > 0) await ask(context, yes, { question: 'Set it all the same?', act: 'Set it' });
     return client.json('PUT /retention/policies/:tenant', { params, body: change });
   },
   facts: policyFacts,
   next: () => 'It acts at the next run. What that will do: svcctl retention plan',
 });
 
-/** Tells what would be deleted because of a shorter life or a lifted hold, and asks. */
-async function askBeforeMoreGoes(
+/** Tells what would be deleted because of a shorter life or a lifted hold, and how many records that is. */
+async function tellWhatGoes(
   context: Context,
   client: Client,
-  {
-    tenant,
-    now,
-    change,
-    yes,
-  }: { tenant: string; now: Policy; change: Change; yes?: true | undefined },
-): Promise<void> {
-  const { delete_days: deleteDays, hold } = change;
-  if (deleteDays === null || hold) return;
-  const isShorter = now.delete_days === null || deleteDays < now.delete_days;
-  if (!isShorter && !now.hold) return;
+  { tenant, now, next }: { tenant: string; now: Policy; next: Change },
+): Promise<{ due: number; isShorter: boolean; endsHold: boolean }> {
+  const { delete_days: deleteDays, hold } = next;
+  const isShorter =
+    deleteDays !== null && (now.delete_days === null || deleteDays < now.delete_days);
+  const endsHold = now.hold && !hold;
+  const told = { due: 0, isShorter, endsHold };
+  if (deleteDays === null || hold || !(isShorter || endsHold)) return told;
   const due = await measureDue(context, client, { tenant, deleteDays });
-  if (due.count === 0) return;
-  context.note(`The next run would DELETE ${dueText(due)}.`);
-  await confirm(context, yes, {
-    question: `Set it all the same?`,
-    act: 'Set it',
-    refused: 'The policy is as it was.',
-  });
+  if (due.count > 0) context.note(`The next run would DELETE ${dueText(due)}.`);
+  return { ...told, due: due.count };
+}
+
+function ask(
+  context: Context,
+  yes: true | undefined,
+  asked: { question: string; act: string },
+): Promise<void> {
+  return confirm(context, yes, { ...asked, refused: 'The policy is as it was.' });
 }
 
 function readDays(text: string): number | 'never' {
@@ -131,26 +132,12 @@ const rm = verb({
   async act(context, { yes }, tenant) {
     const client = await context.connect();
     const own = await client.json('GET /retention/policies/:tenant', { params: { tenant } });
-    const standard = await client.json('GET /retention/policies/:tenant', {
-      params: { tenant: '*' },
-    });
-    const { delete_days: deleteDays } = standard;
-    const isShorter =
-      deleteDays !== null && (own.delete_days === null || deleteDays < own.delete_days);
-    const endsHold = own.hold && !standard.hold;
-    if (deleteDays !== null && !standard.hold && (isShorter || endsHold)) {
-      const due = await measureDue(context, client, { tenant, deleteDays });
-      if (due.count > 0) context.note(`The next run would DELETE ${dueText(due)}.`);
-    }
-    if (isShorter || endsHold) {
-      await confirm(context, yes, {
-        question: endsHold
-          ? `End the legal hold of ${tenant}?`
-          : `Put ${tenant} under the default?`,
-        act: 'Remove it',
-        refused: 'The policy is as it was.',
-      });
-    }
+    const next = await client.json('GET /retention/policies/:tenant', { params: { tenant: '*' } });
+    const { isShorter, endsHold } = await tellWhatGoes(context, client, { tenant, now: own, next });
+    const question = endsHold
+      ? `End the legal hold of ${tenant}?`
+      : `Put ${tenant} under the default?`;
+    if (isShorter || endsHold) await ask(context, yes, { question, act: 'Remove it' });
     await client.json('DELETE /retention/policies/:tenant', { params: { tenant } });
     context.note(`${tenant} is under the default (*) now.`);
   },
@@ -172,7 +159,6 @@ function deleteText(days: number | null): string {
   return days === null ? 'never' : numberOf(days, 'day');
 }
 
-type TenantState = RouteAnswer<'GET /retention/tenants'>['data'][number];
 type Due = { count: number; bytes: number; tenants: number; lastDay: string };
 
 const earliest = '1970-01-01';
@@ -210,14 +196,9 @@ function dueText({ count, bytes, tenants, lastDay }: Due): string {
 }
 
 async function* tenantsUnderDefault(context: Context, client: Client): AsyncGenerator<string> {
-  for await (const page of walkPages(context.io, client, {
-    route: 'GET /retention/tenants',
-    query: {},
-  })) {
-    for (const row of page.rows) {
-      const { tenant, policy } = JSON.parse(row) as TenantState;
-      if (policy.from_default) yield tenant;
-    }
+  const walk = { route: 'GET /retention/tenants', query: {} } as const;
+  for await (const { tenant, policy } of walkRows(context.io, client, walk)) {
+    if (policy.from_default) yield tenant;
   }
 }
 

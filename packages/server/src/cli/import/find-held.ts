@@ -3,8 +3,7 @@ import { formatCount } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import { walkPages } from '../pages.ts';
-import { parseAnswer } from '../parse-answer.ts';
+import { walkRows } from '../pages.ts';
 
 type LeafRows = ReturnType<
   ReturnType<typeof import('../../app.ts')['createDayTally']>['leaves']
@@ -41,17 +40,12 @@ export async function findHeld(
   for (const [key, months] of [...stores].slice(0, mostStores)) {
     const [tenant, store] = key.split('/');
     const query = { tenant, store, include: 'days' } as const;
+    const walk = { route: 'GET /enrichment/datasets', query } as const;
     try {
-      for await (const { rows } of walkPages(context.io, client, {
-        route: 'GET /enrichment/datasets',
-        query,
-      })) {
-        for (const text of rows) {
-          const row = parseAnswer(text) as DatasetRow;
-          const leaf = months.get(row.month ?? '');
-          const found = leaf && heldIn(leaf, row);
-          if (found !== undefined && found.held_days > 0) held.push(found);
-        }
+      for await (const row of walkRows(context.io, client, walk)) {
+        const leaf = months.get(row.month ?? '');
+        const found = leaf && heldIn(leaf, row);
+        if (found !== undefined && found.held_days > 0) held.push(found);
       }
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'scope_missing') throw error;
