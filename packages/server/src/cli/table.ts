@@ -86,10 +86,20 @@ export function noteTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): void {
-  const nowMillis = context.io.now();
-  const layout = layOut(columns, rows, { available: context.io.stderr.columns ?? 200, nowMillis });
-  context.note(titleLine(layout));
-  for (const row of rows) context.note(line(layout, row, nowMillis));
+  const available = context.io.stderr.columns ?? 200;
+  for (const text of tableLines(context, columns, rows, available)) context.note(text);
+}
+
+/** The lines of a table: its titles, and a line for each row. */
+export function tableLines<Row>(
+  { io }: Context,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  available = Number.POSITIVE_INFINITY,
+): [titles: string, ...lines: string[]] {
+  const nowMillis = io.now();
+  const layout = layOut(columns, rows, { available, nowMillis });
+  return [titleLine(layout), ...rows.map((row) => line(layout, row, nowMillis))];
 }
 
 function tabbed<Row>(columns: readonly Column<Row>[], row: Row, nowMillis: number): string {

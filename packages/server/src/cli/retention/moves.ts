@@ -1,4 +1,4 @@
-import { formatCount, numberOf } from '../../kernel/values.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { moveFilters } from '../../retention/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -9,6 +9,7 @@ import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
 import { daysText } from '../slice.ts';
+import { tableLines } from '../table.ts';
 
 export type Move = RouteAnswer<'GET /retention/moves/:id'>;
 
@@ -115,34 +116,26 @@ export function errorText({ error_code, error }: Move): string | null {
 /** The two triples, one below the other, and whether they are equal. */
 function tripleLines(context: Context, move: Move): string[] {
   const { source, object, gone } = move;
-  const rows = [
-    ['SOURCE', source],
-    ['OBJECTS', object],
-    ['GONE', gone.count === 0 ? null : gone],
-  ] as const;
-  const cells = rows.map(([title, triple]) => [
-    title,
-    triple === null ? '–' : formatCount(triple.count),
-    triple === null ? '–' : formatCount(triple.bytes),
-    triple === null ? '–' : triple.digest,
-  ]);
-  const header = ['', 'RECORDS', 'BYTES', 'DIGEST'];
-  const widths = header.map((title, i) =>
-    Math.max(title.length, ...cells.map((row) => row[i]?.length ?? 0)),
-  );
-  const lineOf = (row: readonly string[]) =>
-    row
-      .map((cell, i) => {
-        const width = widths[i] ?? 0;
-        return i === 1 || i === 2 ? cell.padStart(width) : cell.padEnd(width);
-      })
-      .join('  ')
-      .trimEnd();
+  const rows: TripleRow[] = [
+    { what: 'SOURCE', ...source },
+    { what: 'OBJECTS', ...object },
+    { what: 'GONE', ...(gone.count === 0 ? null : gone) },
+  ];
+  const [titles, ...lines] = tableLines(context, tripleColumns, rows);
   return [
-    styled(context.io, context.io.stdout, 'dim', lineOf(header)),
-    ...cells.map((row) => lineOf(row) + (row[0] === 'OBJECTS' ? mark(context, move) : '')),
+    styled(context.io, context.io.stdout, 'dim', titles),
+    ...lines.map((text, at) => (at === 1 ? text + mark(context, move) : text)),
   ];
 }
+
+type TripleRow = { readonly what: string } & Partial<Move['gone']>;
+const triple = columnsOf<TripleRow>();
+const tripleColumns = [
+  triple.word('', 'what'),
+  triple.count('RECORDS', 'count'),
+  triple.count('BYTES', 'bytes'),
+  triple.word('DIGEST', 'digest'),
+];
 
 function mark({ io }: Context, move: Move): string {
   switch (digestWord(move)) {
