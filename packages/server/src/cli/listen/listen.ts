@@ -74,9 +74,7 @@ async function receive(context: Context, options: ListenOptions): Promise<void> 
       context.note(`Listening on ${receiver.url}${as}. Ctrl-C ends it.`);
       await Promise.race([ended, report.broken]);
     } finally {
-      if (made !== undefined) {
-        await removeEndpoint(context, made);
-      }
+      await made?.remove();
     }
   } finally {
     await receiver.close();
@@ -87,7 +85,7 @@ async function receive(context: Context, options: ListenOptions): Promise<void> 
 type Registration = {
   readonly id: string;
   readonly secret: string;
-  /** Deletes the endpoint, even after the command was interrupted. */
+  /** Deletes the endpoint, even after the command was interrupted; one that is gone already is fine. */
   remove(): Promise<void>;
 };
 
@@ -102,9 +100,15 @@ async function register(context: Context, url: string, tenant: string): Promise<
     async remove() {
       // The command may be ending because its signal has aborted, so this call gets another one.
       const io = { ...context.io, signal: new AbortController().signal };
-      await createClient(io, client.connection).json('DELETE /webhook/endpoints/:id', {
-        params: { id },
-      });
+      const own = createClient(io, client.connection);
+      try {
+        await own.json('DELETE /webhook/endpoints/:id', { params: { id } });
+        context.note(`Deleted ${id}.`);
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'endpoint_not_found') return;
+        context.note(`${id} is still registered. Delete it: svcctl endpoints delete ${id}`);
+        throw error;
+      }
     },
   };
 }
@@ -118,19 +122,6 @@ function explain(error: unknown): never {
     );
   }
   throw error;
-}
-
-/** Deletes the endpoint when the command ends; one that is gone already is fine. */
-async function removeEndpoint(context: Context, made: Registration): Promise<void> {
-  const { id } = made;
-  try {
-    await made.remove();
-    context.note(`Deleted ${id}.`);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'endpoint_not_found') return;
-    context.note(`${id} is still registered. Delete it: svcctl endpoints delete ${id}`);
-    throw error;
-  }
 }
 
 async function findSecret(
