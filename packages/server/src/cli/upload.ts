@@ -144,9 +144,8 @@ async function fileSize(path: string): Promise<number> {
 export async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
-  } catch (cause) {
-    const detail = `${path} cannot be read: ${(cause as Error).message}.`;
-    throw new AppError('file_unreadable', { detail, cause });
+  } catch (error) {
+    throw unreadable(path, error);
   }
 }
 

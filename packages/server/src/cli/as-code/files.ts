@@ -1,10 +1,10 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { readStdin } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
-import { readText } from '../upload.ts';
+import { readText, unreadable } from '../upload.ts';
 import { filledDelivery, secretsOf } from './delivery.ts';
 import { type Kind, kinds, nameOf, type Row } from './kinds.ts';
 import type { Resolve, Wanted } from './plan.ts';
@@ -61,19 +61,17 @@ async function textsOf(context: Context, place: string): Promise<{ path: string;
   if (place === '-') return [{ path: 'stdin', text: await readStdin(context, mostBytes) }];
   const path = resolve(context.io.cwd, place);
   try {
-    if (!(await stat(path)).isDirectory()) return [{ path, text: await readFile(path, 'utf8') }];
+    if (!(await stat(path)).isDirectory()) return [{ path, text: await readText(path) }];
     const names = (await readdir(path)).filter((name) => /\.ya?ml$/.test(name)).sort();
     if (names.length === 0) throw usage(`${path} holds no file that ends in .yaml or .yml`);
     return await Promise.all(
       names.map(async (name) => ({
         path: join(path, name),
-        text: await readFile(join(path, name), 'utf8'),
+        text: await readText(join(path, name)),
       })),
     );
   } catch (cause) {
-    if (cause instanceof AppError) throw cause;
-    const detail = `${path} cannot be read: ${(cause as Error).message}.`;
-    throw new AppError('file_unreadable', { detail, cause });
+    throw cause instanceof AppError ? cause : unreadable(path, cause);
   }
 }
 

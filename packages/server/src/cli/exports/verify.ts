@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { FileVerdict, PartVerdict } from '../../exports/jobs.contract.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -14,7 +14,7 @@ import { type JsonOption, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
 import { createTable, printable } from '../table.ts';
-import { unreadable } from '../upload.ts';
+import { readText, unreadable } from '../upload.ts';
 import { shortSha256 } from './download.ts';
 import { fetchStretch } from './get-file.ts';
 import { assertHasFile, type ExportJob } from './jobs.ts';
@@ -81,12 +81,6 @@ async function open(
   const manifest =
     saved ?? (await client.text('GET /exports/:id/manifest', { params: { id: job.id } }));
   return { manifest, ...(local ?? remoteFile(context, client, job)) };
-}
-
-async function readText(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    throw unreadable(path, error);
-  });
 }
 
 async function openFile(path: string): Promise<{ source: FileSource; label: string }> {
