@@ -22,6 +22,8 @@ export type Listed = {
   readonly hasMore: boolean;
   readonly nextCursor: string | null;
   readonly sums: Readonly<Record<string, number>>;
+  /** What else the last page tells. */
+  readonly member: Page['member'];
 };
 
 /** The line below a table: `12 moves · older ones: --limit · look at one: svcctl retention move mv_…`. */
@@ -63,10 +65,12 @@ export function list<
     limit?: { of?: string; rows: number; onPipe?: number };
     /** Members of the rows that are summed up, for the line below. */
     sums?: readonly (keyof RowOf<R> & string)[];
+    /** What is said beside the rows, however they are printed. */
+    note?: (member: Page['member']) => string | null;
     below: Below | ((listed: Listed, options: Given) => string);
   },
 ): Verb {
-  const { columns, query, each, limit, sums = [], below, options = [], ...rest } = view;
+  const { columns, query, each, limit, sums = [], note, below, options = [], ...rest } = view;
   const { filters = {} as F, ...words } = rest;
   const hasTimes = typeof columns !== 'function' && columns.some(({ isInstant }) => isInstant);
   return {
@@ -109,6 +113,8 @@ export function list<
           ...{ json, format, hasHeader, sums },
         },
       );
+      const said = note?.(listed.member) ?? null;
+      if (said !== null) context.note(said);
       if (isForPrograms(options) || !context.isTerminal) return;
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
     },
@@ -126,6 +132,7 @@ export async function printPages<R extends ListRoute>(
   let searchedTo = '';
   let listed: Listed = {
     ...{ client, printed: 0, total: null, hasMore: false, nextCursor: null, sums: {} },
+    member: () => null,
   };
   const progress = createProgress(context.io, {
     ...{ label: 'searched to', total: 0, describe: () => searchedTo },
@@ -143,9 +150,12 @@ export async function printPages<R extends ListRoute>(
     ]);
     const told = page.member('total') as number | null;
     const total = told === null ? null : (before.total ?? 0) + told;
-    const { nextCursor } = page;
+    const { nextCursor, member } = page;
     const hasMore = before.hasMore || nextCursor !== null || shown.length < page.rows.length;
-    listed = { client, printed, total, hasMore, nextCursor, sums: Object.fromEntries(summed) };
+    listed = {
+      ...{ client, printed, total, hasMore, nextCursor, member },
+      sums: Object.fromEntries(summed),
+    };
     searchedTo = placeOf(page.member('searched_to'));
     if (searchedTo !== '') progress.update(printed, 0);
   };

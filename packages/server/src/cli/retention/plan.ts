@@ -2,10 +2,9 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { formatBytes, formatInstant } from '../format.ts';
-import { createRowPrinter } from '../output.ts';
-import { type Page, walkPages } from '../pages.ts';
+import { list } from '../list.ts';
 import { checkDate, daysText } from '../slice.ts';
-import { formatOptions, jsonOption, verb } from '../verb.ts';
+import type { Given } from '../verb.ts';
 
 type Plan = RouteAnswer<'GET /retention/plan'>;
 export type PlanRow = Plan['data'][number];
@@ -16,7 +15,7 @@ export const scopeOptions = [
   ['--before <date>', 'only days before this one, as 2026-03-05 (UTC)'],
 ] as const;
 
-export const plan = verb({
+export const plan = list('GET /retention/plan', {
   summary: 'tell what a run would move and delete now',
   description:
     'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
@@ -25,27 +24,21 @@ export const plan = verb({
     'svcctl retention plan --tenant TX --before 2001-05-01',
     'svcctl retention plan --json tenant,kind,count',
   ],
-  options: [...scopeOptions, jsonOption, ...formatOptions],
-  answers: 'GET /retention/plan data',
-  async act(context, { json, output: format, header: hasHeader, ...scope }) {
-    checkDate('--before', scope.before);
-    const printer = createRowPrinter<PlanRow>(context, { columns, json, format, hasHeader });
-    const client = await context.connect();
-    const route = 'GET /retention/plan';
-    // The totals of all rows are on each page.
-    let last: Page | undefined;
-    for await (const page of walkPages(context.io, client, { route, query: scope })) {
-      await printer.write(page.rows);
-      last = page;
-    }
-    await printer.end();
-    const problem = (last?.member('store') as Plan['store'] | null)?.problem ?? null;
-    if (problem !== null) context.note(`Nothing can be moved or deleted now. ${problem}`);
-    if (json !== undefined || !context.isTerminal) return;
-    const totals = last?.member('totals') as Plan['totals'];
-    const space = last?.member('hot_space') as Plan['hot_space'];
-    context.hint(`${totalsText(totals)} · do it: svcctl retention run`);
-    if (space !== null) context.hint(hotSpaceText(space));
+  options: scopeOptions,
+  query({ tenant, before }: Given<typeof scopeOptions>) {
+    checkDate('--before', before);
+    return { tenant, before };
+  },
+  columns: () => columns,
+  note(member) {
+    const problem = (member('store') as Plan['store'] | null)?.problem ?? null;
+    return problem && `Nothing can be moved or deleted now. ${problem}`;
+  },
+  // The totals of all rows are on each page.
+  below({ member }) {
+    const space = member('hot_space') as Plan['hot_space'];
+    const hot = space === null ? '' : `\n${hotSpaceText(space)}`;
+    return `${totalsText(member('totals') as Plan['totals'])} · do it: svcctl retention run${hot}`;
   },
 });
 
