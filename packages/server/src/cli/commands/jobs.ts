@@ -3,15 +3,14 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { JobKindName } from '../../platform/jobs/values.ts';
 import { jobFilters } from '../../platform/jobs/view.ts';
 import { call } from '../act.ts';
-import type { RouteAnswer } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { type Facts, moment, whereAny } from '../details.ts';
 import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { type Verbs, verb } from '../verb.ts';
+import type { Verbs } from '../verb.ts';
 import { parseRate } from '../webhooks/bulk-jobs.ts';
 
 type Job = RouteAnswer<'GET /jobs/:id'>;
@@ -138,11 +137,10 @@ const cancel = call('POST /jobs/:id/cancel', {
 
 /** Changes a job by the route of its kind. Throws `usage_invalid` for one of another kind. */
 async function changeJob(
-  context: Context,
+  client: Client,
   id: string,
   body: { state: 'paused' | 'running'; rate?: number | null },
 ): Promise<Job> {
-  const client = await context.connect();
   const { kind } = await client.json('GET /jobs/:id', { params: { id } });
   const input = { params: { id }, body };
   if (kind === 'retry') await client.json('PATCH /webhook/dlq/retries/:id', input);
@@ -151,19 +149,18 @@ async function changeJob(
   return client.json('GET /jobs/:id', { params: { id } });
 }
 
-const pause = verb({
+const pause = call('GET /jobs/:id', {
   summary: 'hold a bulk retry or a replay',
   description:
     'Holds a bulk retry or a replay where it is. What it has queued is delivered; jobs of other kinds cannot be held.',
   argument,
   examples: ['svcctl jobs pause rpl_4fTq9Zx7Kq2LmN0p'],
-  async act(context, _options, id) {
-    const { progress } = await changeJob(context, id, { state: 'paused' });
-    context.note(`Paused ${id} at ${progressText(progress)}. Go on: svcctl jobs resume ${id}`);
-  },
+  read: (_context, client, _options, id) => changeJob(client, id, { state: 'paused' }),
+  done: (id, { progress }) =>
+    `Paused ${id} at ${progressText(progress)}. Go on: svcctl jobs resume ${id}`,
 });
 
-const resume = verb({
+const resume = call('GET /jobs/:id', {
   summary: 'let a held job go on',
   description:
     'Lets a bulk retry or a replay go on that was held. --rate changes its pace, also of one that runs.',
@@ -175,11 +172,11 @@ const resume = verb({
   options: [
     ['--rate <rows>', 'deliveries queued a second, at most; none = as fast as it goes', parseRate],
   ],
-  async act(context, { rate }, id) {
+  read(_context, client, { rate }, id) {
     const given = rate === undefined ? {} : { rate: rate === 'none' ? null : rate };
-    await changeJob(context, id, { state: 'running', ...given });
-    context.note(`${id} goes on. Look: svcctl jobs show ${id}`);
+    return changeJob(client, id, { state: 'running', ...given });
   },
+  done: (id) => `${id} goes on. Look: svcctl jobs show ${id}`,
 });
 
 export const jobs: Verbs = { ls, show, wait, pause, resume, cancel };

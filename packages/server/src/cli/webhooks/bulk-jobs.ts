@@ -10,7 +10,6 @@ import type { Context } from '../context.ts';
 import { moment, section, whereAny } from '../details.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { verb } from '../verb.ts';
 
 export type BulkJob = RouteAnswer<'GET /webhook/dlq/jobs/:id'>;
 
@@ -148,18 +147,18 @@ export function parseRate(text: string): number | 'none' {
   }
 }
 
-export const cancel = verb({
+export const cancel = call('GET /webhook/dlq/jobs/:id', {
   summary: 'end a job of dlq retry --all or dlq purge --all',
   description:
     'Ends a job of dlq retry --all or dlq purge --all for good. What it has done stays so.',
   argument: jobArgument,
   examples: ['svcctl dlq cancel rty_4fTq9Zx7Kq2LmN0p'],
-  async act(context, _options, id) {
-    const client = await context.connect();
+  async read(_context, client, _options, id) {
     await client.json('DELETE /webhook/dlq/jobs/:id', { params: { id } });
-    const { state } = await client.json('GET /webhook/dlq/jobs/:id', { params: { id } });
-    context.note(state === 'cancelled' ? `Cancelled ${id}.` : `${id} had ended already: ${state}.`);
+    return client.json('GET /webhook/dlq/jobs/:id', { params: { id } });
   },
+  done: (id, { state }) =>
+    state === 'cancelled' ? `Cancelled ${id}.` : `${id} had ended already: ${state}.`,
 });
 
 const did = { retry: 're-armed', purge: 'discarded' } as const;
