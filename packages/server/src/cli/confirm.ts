@@ -112,8 +112,13 @@ export async function confirm(
   if (!isMeant) throw new AppError('interrupted', { detail: refused });
 }
 
+/** Whether there is a terminal to ask at. */
+export function canAsk({ io }: Context): boolean {
+  return io.stdin.isTTY === true && io.stderr.isTTY === true;
+}
+
 /** Throws `usage_invalid` where there is no terminal to ask at. Commands call it before they do any work. */
-export function assertCanAsk({ io }: Context, act: string): void {
-  if (io.stdin.isTTY === true && io.stderr.isTTY === true) return;
+export function assertCanAsk(context: Context, act: string): void {
+  if (canAsk(context)) return;
   throw usage(`There is no terminal to ask at. ${act} without asking: --yes`);
 }

@@ -2,7 +2,7 @@ import { readRelease } from '../../config/release.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
-import { askSecret } from '../confirm.ts';
+import { askSecret, canAsk } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
@@ -176,8 +176,7 @@ async function newPassphrase(context: Context, given: string | undefined): Promi
 }
 
 export async function askPassphrase(context: Context, question: string): Promise<string> {
-  const { stdin, stderr } = context.io;
-  if (stdin.isTTY === true && stderr.isTTY === true) return askSecret(context, question);
+  if (canAsk(context)) return askSecret(context, question);
   throw usage(
     'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
   );

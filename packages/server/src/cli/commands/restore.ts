@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
+import { canAsk } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
 import { usage } from '../help.ts';
@@ -62,8 +63,7 @@ export const restore = command({
     const { settings, app, tools, progress } = await openTools(context);
     const findPassphrase = async () => {
       if (settings.backupPassphrase !== undefined) return settings.backupPassphrase;
-      const { stdin, stderr } = context.io;
-      if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
+      if (drill || !canAsk(context)) return null;
       return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
     };
     const asked = {

@@ -5,7 +5,7 @@ import { tagFilters } from '../../records/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import { confirm } from '../confirm.ts';
+import { canAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
@@ -105,8 +105,7 @@ async function askAboutBoth(
 ): Promise<void> {
   const both = planned.warnings.find(({ code }) => code === 'in_both_datasets');
   if (both === undefined || yes) return;
-  const { stdin, stderr } = context.io;
-  if (stdin.isTTY !== true || stderr.isTTY !== true) {
+  if (!canAsk(context)) {
     throw new AppError('in_both_datasets', {
       detail: `${numberOf(both.count, 'record')} would be in both datasets. Nothing was tagged. If that is meant: --yes`,
     });

@@ -1,4 +1,3 @@
-import { loadSettings } from '../../config/settings.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { type Preset, presets, scopes } from '../../kernel/values.ts';
 import { call } from '../act.ts';
@@ -9,7 +8,7 @@ import { formatRelative } from '../format.ts';
 import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
-import type { App } from '../own-app.ts';
+import { type App, openApp } from '../own-app.ts';
 import { jsonOption, type Verbs, verb } from '../verb.ts';
 
 const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
@@ -107,9 +106,8 @@ const create = verb({
 type LocalRequest = Parameters<App['createLocalToken']>[2];
 
 async function createLocally(context: Context, request: LocalRequest) {
-  const settings = loadSettings(context.io.env);
-  const app = await import('../../app.ts');
-  return app.createLocalToken(settings, app.createLog('warn'), request);
+  const { settings, app, log } = await openApp(context);
+  return app.createLocalToken(settings, log, request);
 }
 
 /** When a token expires, as an RFC 3339 time. The option takes such a time, or a span from now. */
