@@ -82,19 +82,15 @@ const exportSlice = verb({
   async act(context, options) {
     check(options);
     if (options.preview && options.template !== undefined) return previewTemplate(context, options);
-    const { requestOf } = await import('../exports/download.ts');
+    const { checkNames, requestOf } = await import('../exports/download.ts');
     const request = options.wait ? requestOf(context, options) : null;
     const client = await context.connect();
     const { isJobOnly, ...asked } = await sliceOf(context, client, options);
     if (options.preview) return previewLines(context, client, { asked, options });
     if (options.style === 'spreadsheet') await noteCuts(context, client, asked);
-    if (request === null) {
-      await startJob(context, client, asked, options.json === true);
-      return;
-    }
-    if (options.async || isJobOnly || needsJob(options)) {
-      await exportAsJob(context, client, { asked, request });
-      return;
+    if (request !== null) await checkNames(context, [request.out], request.mayReplace);
+    if (request === null || options.async || isJobOnly || needsJob(options)) {
+      return exportAsJob(context, client, { asked, request, isJson: options.json === true });
     }
     const { streamExport } = await import('../exports/stream-export.ts');
     await streamExport(context, client, { asked, request });
@@ -248,35 +244,26 @@ async function versionOf(
   return { id: version.id, rows: versionRows(version, split), isJobOnly };
 }
 
-/** Lets a job make the file, and downloads it. */
+/** Lets a job make the file, and downloads it; without a request it prints the id of the job. */
 async function exportAsJob(
   context: Context,
   client: Client,
-  { asked, request }: { asked: StreamRequest; request: DownloadRequest },
+  {
+    asked,
+    request,
+    isJson,
+  }: { asked: StreamRequest; request: DownloadRequest | null; isJson: boolean },
 ): Promise<void> {
-  const [{ startExport, followExport }, { checkNames }, { getFile }] = await Promise.all([
-    import('../exports/jobs.ts'),
-    import('../exports/download.ts'),
-    import('../exports/get-file.ts'),
-  ]);
-  await checkNames(context, [request.out], request.mayReplace);
+  const { askedOf, followExport, goesOnText, startExport } = await import('../exports/jobs.ts');
   const started = await startExport(client, asked.format, { ...asked.slice, ...asked.body });
-  const job = await followExport(context, client, started);
-  await getFile(context, client, { job, request, manifest: null });
-}
-
-/** Lets a job make the file, and prints its id. */
-async function startJob(
-  context: Context,
-  client: Client,
-  asked: StreamRequest,
-  isJson: boolean,
-): Promise<void> {
-  const { askedOf, startExport, goesOnText } = await import('../exports/jobs.ts');
-  const job = await startExport(client, asked.format, { ...asked.slice, ...asked.body });
-  await context.out.write(`${isJson ? JSON.stringify(job) : job.id}\n`);
-  context.hint(goesOnText(job.id));
-  if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
+  if (request !== null) {
+    const { getFile } = await import('../exports/get-file.ts');
+    const job = await followExport(context, client, started);
+    return getFile(context, client, { job, request, manifest: null });
+  }
+  await context.out.write(`${isJson ? JSON.stringify(started) : started.id}\n`);
+  context.hint(goesOnText(started.id));
+  if (started.rows_total === 0) await noteEmptySlice(context, client, askedOf(started));
 }
 
 function parseStyle(name: string): Profile {

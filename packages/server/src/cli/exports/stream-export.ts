@@ -16,7 +16,6 @@ import { parsePage } from '../pages.ts';
 import { afterShortWaits, interrupted } from '../retry.ts';
 import { type Days, wholeMonths } from '../slice.ts';
 import {
-  checkNames,
   type DownloadRequest,
   download,
   notWhole,
@@ -53,7 +52,6 @@ export async function streamExport(
 ): Promise<void> {
   const { io } = context;
   const startedAt = io.now();
-  await checkNames(context, [request.out], request.mayReplace);
   const body = { ...asked.slice, ...asked.body };
   const call = { method: 'POST', path: `/exports/${asked.format}`, body } as const;
   const answer = await afterShortWaits(io, () => openAnswer(io, client.connection, call));
