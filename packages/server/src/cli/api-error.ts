@@ -1,4 +1,4 @@
-import { errorCatalogue, type InputFault } from '../kernel/errors.ts';
+import { errorCatalogue, exitCodes, type InputFault } from '../kernel/errors.ts';
 
 /** An error with which the service answered, as its problem document tells it (RFC 9457). */
 export class ApiError extends Error {
@@ -38,12 +38,10 @@ export class ApiError extends Error {
   }
 }
 
+/** The exit code for an error that the catalogue does not know. */
 function exitOfStatus(status: number): number {
-  if (status === 401 || status === 403) return 4;
-  if (status === 404 || status === 410) return 3;
-  if (status === 409) return 6;
-  if (status === 429 || isGateway(status)) return 5;
-  return status >= 400 && status < 500 ? 2 : 1;
+  if (isGateway(status)) return 5;
+  return exitCodes[status] ?? (status >= 400 && status < 500 ? 2 : 1);
 }
 
 function isGateway(status: number): boolean {

@@ -5,10 +5,10 @@ export type App = typeof import('../app.ts');
 
 /**
  * What the service itself is made of, with the settings of this machine, for commands that do without one that runs.
- * Unless a log level is set, only what matters as much as `level` is logged: they print their results themselves.
+ * Unless a log level is set, only warnings and errors are logged: they print their results themselves.
  */
-export async function openApp({ io }: Context, level: 'warn' | 'silent' = 'warn') {
+export async function openApp({ io }: Context) {
   const settings = loadSettings(io.env);
   const app = await import('../app.ts');
-  return { settings, app, log: app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : level) };
+  return { settings, app, log: app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn') };
 }
