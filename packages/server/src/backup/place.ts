@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import { sideBySide } from '../kernel/side-by-side.ts';
+import { makeFolders } from '../platform/make-folders.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import {
   type ByteSink,
@@ -228,7 +229,7 @@ export async function makePlaceFolder(place: Place): Promise<string | null> {
   if (place.pathOf('any') === null) return null;
   const path = join(place.location, temporaryFolder);
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeFolders(path, 0o700);
     return path;
   } catch (error) {
     throw toPlaceError(fromFileSystem(error, `The folder ${place.location} cannot be made`));

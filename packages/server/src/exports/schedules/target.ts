@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { makeFolders } from '../../platform/make-folders.ts';
 import { createFileStore } from '../../platform/objects/file-system.ts';
 import { assertObjectKey, type ObjectStore } from '../../platform/objects/objects.ts';
 import { withErrors } from '../../platform/objects/patient-store.ts';
@@ -162,7 +163,7 @@ export async function tryTarget(
   try {
     const [path, content] = [join(dir, 'test'), randomBytes(64)];
     await writeFile(path, content);
-    removeFolders = await makeFolders(store.pathOf(key));
+    removeFolders = await makeFoldersAbove(store.pathOf(key));
     await store.put(key, path, late);
     const hash = createHash('sha256');
     await store.get(key, { begin() {}, write: (bytes) => void hash.update(bytes) }, late);
@@ -186,11 +187,11 @@ export async function tryTarget(
 }
 
 /** Makes the folders above a file. Returns what removes those that were not there before and are empty again. */
-async function makeFolders(path: string | null): Promise<() => Promise<void>> {
+async function makeFoldersAbove(path: string | null): Promise<() => Promise<void>> {
   if (path === null) return async () => {};
   const folder = dirname(path);
   // What cannot be made is told when the file is put.
-  const first = await mkdir(folder, { recursive: true, mode: 0o755 }).catch(() => undefined);
+  const first = await makeFolders(folder, 0o755).catch(() => undefined);
   return async () => {
     let made = folder;
     while (first !== undefined && made.length >= first.length) {

@@ -3,7 +3,6 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import {
   type FileHandle,
   link,
-  mkdir,
   open,
   opendir,
   readdir,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { makeFolders } from '../make-folders.ts';
 import { syncFolder } from '../sync-folder.ts';
 import {
   assertObjectKey,
@@ -196,7 +196,7 @@ async function linkDurably(from: string, to: string, mode: number): Promise<bool
 
 /** Makes a folder and those above it, and brings the names of the new folders to the disk. */
 async function makeFolder(path: string, mode: number): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode });
+  const first = await makeFolders(path, mode);
   if (first !== undefined) await syncFolders(path, dirname(first));
 }
 
@@ -292,7 +292,7 @@ function createFileMarker(root: string): StoreMarker {
 
   async function first(text: string): Promise<boolean> {
     const made = join(root, temporaryFolder, `marker-${randomUUID()}`);
-    await mkdir(made, { recursive: true, mode: folderMode });
+    await makeFolders(made, folderMode);
     await writeFile(join(made, text), note, { mode: fileMode, flush: true });
     try {
       await rename(made, folder);
@@ -355,7 +355,7 @@ function createFileMarker(root: string): StoreMarker {
 async function tryFileSystem(root: string): Promise<void> {
   const path = join(root, temporaryFolder, `try-${randomUUID()}`);
   try {
-    await mkdir(join(root, temporaryFolder), { recursive: true, mode: folderMode });
+    await makeFolders(join(root, temporaryFolder), folderMode);
     await writeFile(path, '', { mode: fileMode });
     await rename(path, `${path}-`);
     await rm(`${path}-`);

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isRunning } from '../is-running.ts';
+import { makeFolders } from '../make-folders.ts';
 import { createFileStore } from './file-system.ts';
 import type { ObjectStore } from './objects.ts';
 import { createS3Store } from './s3.ts';
@@ -50,7 +51,7 @@ function folderOf(blobUrl: string): string {
  * because nobody can use what a killed process was writing.
  */
 export async function makeSpoolDir(parent: string): Promise<string> {
-  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await makeFolders(parent, 0o700);
   for (const name of await readdir(parent)) {
     const dir = join(parent, name);
     if (await isLeftOver(dir, Number.parseInt(name, 10))) {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeFolders } from '../make-folders.ts';
 import { findPostgresBinaries, unusable } from './embedded-binaries.ts';
 import { prepareCluster, removeUnfinishedClusters } from './embedded-cluster.ts';
 import {
@@ -94,7 +95,7 @@ export async function startEmbeddedPostgres(
  */
 async function makeDataDir(dataDir: string): Promise<string> {
   try {
-    await mkdir(dataDir, { recursive: true });
+    await makeFolders(dataDir);
     return await realpath(dataDir);
   } catch (cause) {
     throw unusable(

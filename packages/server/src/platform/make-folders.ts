@@ -1,0 +1,32 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { systemCode } from './objects/objects.ts';
+
+/**
+ * Makes a folder and those above it, and returns the first that was not there; undefined when all were. The recursive
+ * `mkdir` of Node never ends where the system says of a folder in one that is there that it is missing, as below `/proc`.
+ */
+export async function makeFolders(path: string, mode = 0o777): Promise<string | undefined> {
+  const make = async () => {
+    try {
+      await mkdir(path, { mode });
+      return path;
+    } catch (error) {
+      // Another process may have made it at the same moment.
+      const isThere = await stat(path).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      if (!isThere) throw error;
+      return undefined;
+    }
+  };
+  try {
+    return await make();
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    const first = await makeFolders(dirname(path), mode);
+    const made = await make();
+    return first ?? made;
+  }
+}
