@@ -29,7 +29,6 @@ export async function journalMove(
 ): Promise<Move> {
   const move = await db.transaction(async (connection) => {
     const row = await insertMove(connection, { ...planned, id: newId('mov'), runner });
-    if (row === undefined) throw new Error('a move was not journalled');
     for (const role of ['in', 'out'] as const) {
       for (const segment of planned[role]) {
         await insertMoveSegment(connection, row, { ...segment, role });

@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { type Connection, onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, GoneEffects, LiveSegment, Triple } from '../../records/segments.ts';
@@ -21,7 +21,7 @@ export type NewMove = {
   runner: string;
 };
 
-export async function insertMove(db: Queryable, move: NewMove): Promise<Move | undefined> {
+export async function insertMove(db: Queryable, move: NewMove): Promise<Move> {
   const request = move.request === undefined ? null : JSON.stringify(move.request);
   const rows = await db.query<Move>(sql`
     with planned as (
@@ -30,7 +30,7 @@ export async function insertMove(db: Queryable, move: NewMove): Promise<Move | u
         ${move.lastDay}::date, ${request}::json, ${move.runner})
       returning *
     ) select ${columns} from planned`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 export async function insertMoveSegment(

@@ -1,5 +1,5 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
 
@@ -70,7 +70,7 @@ export async function upsertPolicy(
   tenant: string,
   terms: PolicyTerms,
   updatedBy: string,
-): Promise<StoredPolicy | undefined> {
+): Promise<StoredPolicy> {
   const rows = await db.query<StoredPolicy>(sql`
     with retention_policies as (
       insert into retention_policies (tenant, hot_days, delete_days, hold, updated_at, updated_by)
@@ -79,7 +79,7 @@ export async function upsertPolicy(
         hold = excluded.hold, updated_at = excluded.updated_at, updated_by = excluded.updated_by
       returning *
     ) select ${columns} from retention_policies`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 export async function deletePolicy(db: Queryable, tenant: string): Promise<void> {

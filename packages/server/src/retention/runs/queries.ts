@@ -6,7 +6,7 @@ import {
   shownColumns,
 } from '../../platform/jobs/queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveRow, RunRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
@@ -44,13 +44,13 @@ export async function insertRun(
     deleteVersioned: boolean;
     requestedBy: string;
   },
-): Promise<RunRow | undefined> {
+): Promise<RunRow> {
   const rows = await db.query<RunRow>(sql`
     insert into retention_runs as j (id, tenant, tenants, before, delete_versioned, requested_by)
     values (${run.id}, ${run.tenant}, ${run.tenants}, ${run.before}::date, ${run.deleteVersioned},
       ${run.requestedBy})
     returning ${shownColumns(runs)}`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 /**

@@ -26,7 +26,6 @@ export async function requestRun(db: Database, act: Act, wanted: RunRequest): Pr
       deleteVersioned,
       requestedBy: actor.name,
     });
-    if (run === undefined) throw new Error('a run vanished while it was written');
     await noteAct(connection, act, {
       action: 'retention.run',
       target: run.id,

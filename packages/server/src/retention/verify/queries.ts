@@ -5,7 +5,7 @@ import {
   listedOf,
   shownColumns,
 } from '../../platform/jobs/queries.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { LiveSegment as CataloguedSegment, Triple } from '../../records/segments.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
@@ -55,13 +55,13 @@ export type NewVerification = VerifyScope & {
 export async function insertVerification(
   db: Queryable,
   made: NewVerification,
-): Promise<VerificationRow | undefined> {
+): Promise<VerificationRow> {
   const rows = await db.query<VerificationRow>(sql`
     insert into verifications as j (id, tenant, tenants, since, sample_percent, requested_by)
     values (${made.id}, ${made.tenant}, ${made.tenants}, ${made.since}::timestamptz,
       ${made.sample_percent}, ${made.requestedBy})
     returning ${shownColumns(withProblems)}`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 /**

@@ -30,7 +30,6 @@ async function createVerification(
       sample_percent: sample_percent ?? null,
       requestedBy: act.actor.name,
     });
-    if (made === undefined) throw new Error('the verification was not stored');
     const { id: target, tenant: whose } = made;
     await noteAct(connection, act, { action: 'retention.verify', target, tenant: whose });
     return made;
@@ -45,7 +44,6 @@ export async function verifyNow(
   const { db } = tools;
   const scope = { tenant: null, tenants: null, since: null, sample_percent: null };
   const made = await queries.insertVerification(db, { id: newId('vrf'), ...scope, requestedBy });
-  if (made === undefined) throw new Error('the verification was not stored');
   for (;;) {
     await runOpenVerifications(tools, signal);
     const found = await findJob<VerificationRow>(db, table, { id: made.id, reach: null });
