@@ -5,7 +5,7 @@ import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kerne
 import { deleteOldJobs } from '../../platform/jobs/queries.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { MoveRow, retentionContract, TripleRow } from '../contract.ts';
+import type { MoveRow, retentionContract } from '../contract.ts';
 import { toTripleRow } from '../mover/receipt.ts';
 import { verifications } from '../verify/queries.ts';
 import * as queries from './queries.ts';
@@ -65,24 +65,13 @@ export async function getMove(db: Queryable, actor: Actor, id: string): Promise<
   });
 }
 
-function toMoveRow(row: queries.JournalRow): MoveRow {
-  const { source_count, source_bytes, source_digest, object_count, object_bytes, ...rest } = row;
-  const { object_digest, gone_count, gone_bytes, gone_digest, ...move } = rest;
+function toMoveRow({ source, object, gone, ...move }: MoveRow): MoveRow {
   return {
     ...move,
-    source: toTriple(source_count, source_bytes, source_digest),
-    object: toTriple(object_count, object_bytes, object_digest),
-    gone: toTripleRow({ count: gone_count, bytes: gone_bytes, digest: gone_digest }),
+    source: source && toTripleRow(source),
+    object: object && toTripleRow(object),
+    gone: toTripleRow(gone),
   };
-}
-
-function toTriple(
-  count: number | null,
-  bytes: number | null,
-  digest: string | null,
-): TripleRow | null {
-  if (count === null || bytes === null || digest === null) return null;
-  return toTripleRow({ count, bytes, digest });
 }
 
 const batchRows = 1000;

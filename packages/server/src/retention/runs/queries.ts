@@ -115,14 +115,6 @@ export async function noteFreed(db: Queryable, id: string, freedBytes: number): 
     update retention_runs set freed_bytes = ${freedBytes} where id = ${id} and state = 'running'`);
 }
 
-type Triples<Of extends string, None> = Record<`${Of}_${'count' | 'bytes'}`, number | None> &
-  Record<`${Of}_digest`, string | None>;
-
-/** A move of the journal, as the database returns it. Digests are decimal text. */
-export type JournalRow = Omit<MoveRow, 'source' | 'object' | 'gone'> &
-  Triples<'source' | 'object', null> &
-  Triples<'gone', never>;
-
 /** Filters that no index serves in the order of the journal. */
 export type MoveFilter = {
   kind?: MoveKind | undefined;
@@ -135,17 +127,21 @@ export type MoveFilter = {
 /** The place of a move in the journal. */
 export type MoveKey = readonly [plannedAt: string, id: string];
 
-/** The columns of `JournalRow`, from moves under the name m. */
-const moveColumns = sql`m.id, m.tenant, m.run_id, m.kind, m.state, m.first_day, m.last_day,
-  m.source_count, m.source_bytes, m.source_digest, m.object_count, m.object_bytes, m.object_digest,
-  m.gone_count, m.gone_bytes, m.gone_digest, m.stored_bytes, coalesce(objects.segments_in, 0) as segments_in,
+/** One of the triples of a move, as an object; null until all of it is known. */
+const tripleOf = (of: 'source' | 'object' | 'gone') =>
+  raw(`case when num_nulls(m.${of}_count, m.${of}_bytes, m.${of}_digest) = 0 then json_build_object(
+    'count', m.${of}_count, 'bytes', m.${of}_bytes, 'digest', m.${of}_digest::text) end as ${of}`);
+
+/** The columns of a move with the digests as decimal text, from moves under the name m. */
+const moveColumns = sql`m.id, m.tenant, m.run_id, m.kind, m.state, m.first_day, m.last_day, ${tripleOf('source')},
+  ${tripleOf('object')}, ${tripleOf('gone')}, m.stored_bytes, coalesce(objects.segments_in, 0) as segments_in,
   coalesce(objects.segments_out, 0) as segments_out,
   ${instantText('m.planned_at')} as planned_at, ${instantText('m.copied_at')} as copied_at,
   ${instantText('m.verified_at')} as verified_at, ${instantText('m.switched_at')} as switched_at,
   ${instantText('m.removed_at')} as removed_at, ${instantText('m.failed_at')} as failed_at,
   m.failed_in, m.error_code, m.error`;
 
-/** Makes the rows of `JournalRow` of these moves. Their objects are counted first: so each worker of a cluster counts its own. */
+/** Reads these moves as they are shown. Their objects are counted first: so each worker of a cluster counts its own. */
 function withObjects(moves: Sql): Sql {
   return sql`
     with page as materialized (${moves}), objects as materialized (
@@ -167,8 +163,8 @@ export async function listMoves(
   db: Queryable,
   filter: MoveFilter & { tenants: readonly string[] | null },
   page: { after: MoveKey | null; limit: number; scanLimit: number },
-): Promise<JournalRow[]> {
-  return db.query<JournalRow>(
+): Promise<MoveRow[]> {
+  return db.query<MoveRow>(
     withObjects(sql`
       select * from (${scan(filter.tenants, page)}) m ${where(conditions(filter))}
       order by m.planned_at desc, m.id desc limit ${raw(String(page.limit))}`),
@@ -226,8 +222,8 @@ export async function findMove(
   db: Queryable,
   id: string,
   tenants: readonly string[] | null,
-): Promise<JournalRow | undefined> {
-  const rows = await db.query<JournalRow>(
+): Promise<MoveRow | undefined> {
+  const rows = await db.query<MoveRow>(
     withObjects(sql`
       select * from moves m
       where m.id = ${id} and (${tenants}::text[] is null or m.tenant = any(${tenants}::text[]))`),
