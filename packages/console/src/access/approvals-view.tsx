@@ -90,7 +90,6 @@ export function ApprovalPanel({ id, onClose }: { id: string; onClose: () => void
     >
       {(row) => (
         <Facts
-          isWrapped
           facts={{
             state: row.state,
             'asked by': askerOf(row),

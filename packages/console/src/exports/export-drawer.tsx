@@ -140,11 +140,10 @@ function FileFacts({ job }: { job: ExportJob }): ReactNode {
   const { bytes, sha256, id } = job;
   return (
     <Facts
-      isWrapped
       facts={{
         name: job.file_name,
         size: bytes === 0 ? null : `${formatBytes(bytes)} (${formatCount(bytes)} bytes)`,
-        'SHA-256': copied(sha256, <code className={classes.hash}>{sha256}</code>),
+        'SHA-256': copied(sha256, <code className={`small mono ${classes.hash}`}>{sha256}</code>),
         id: copied(id),
         expires:
           job.state === 'completed' ? (
@@ -170,7 +169,6 @@ function DeliveryFacts(props: {
     <>
       <h3 className="caps below-8">DELIVERY</h3>
       <Facts
-        isWrapped
         facts={{
           schedule: <a href={href}>{schedule.name}</a>,
           folder: job.delivered_to && copied(job.delivered_to),
@@ -193,7 +191,6 @@ function RequestFacts({ job }: { job: ExportJob }): ReactNode {
   ];
   return (
     <Facts
-      isWrapped
       facts={{
         slice: <a href={sliceHref(request)}>{sliceText(request)}</a>,
         'dataset version': version && copied(version),
@@ -211,7 +208,6 @@ function RequestFacts({ job }: { job: ExportJob }): ReactNode {
 function TimeFacts({ job }: { job: ExportJob }): ReactNode {
   return (
     <Facts
-      isWrapped
       facts={{
         'asked for': (
           <>

@@ -132,7 +132,6 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
       )}
       <h3 className="caps below-8">WHEN</h3>
       <Facts
-        isWrapped
         facts={{
           cron: `${schedule.cron} (UTC)`,
           'next run': schedule.due_at === null ? 'paused' : <At at={schedule.due_at} />,
@@ -151,7 +150,6 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
         <p className="below-16">There was none yet.</p>
       ) : (
         <Facts
-          isWrapped
           facts={{
             run: <a href={exportHref(last.id)}>{last.state}</a>,
             begun: <At at={last.created_at} />,
@@ -166,7 +164,6 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
       )}
       <h3 className="caps below-8">WHAT AND WHERE</h3>
       <Facts
-        isWrapped
         facts={{
           slice: <a href={sliceHref(request)}>{sliceText(request)}</a>,
           where: request.where,

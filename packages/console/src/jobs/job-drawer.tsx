@@ -124,7 +124,6 @@ function Standing({ job }: { job: ListedJob }): ReactNode {
 function JobFacts({ job }: { job: ListedJob }): ReactNode {
   return (
     <Facts
-      isWrapped
       facts={{
         tenant: job.tenant ?? 'none in particular',
         'asked for by': job.requested_by ?? 'the schedule',

@@ -62,7 +62,6 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
   const { endpoint_id: endpoint } = data;
   return (
     <Facts
-      isWrapped
       facts={{
         endpoint: (
           <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>

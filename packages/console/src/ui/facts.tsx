@@ -15,13 +15,10 @@ export function copied(value: string | null, shown: ReactNode = value): Copied |
 export function Facts(props: {
   /** What is known, by its name: null shows a dash, undefined leaves the line out. */
   facts: Readonly<Record<string, ReactNode | Copied>>;
-  /** Whether a fact may take several lines. */
-  isWrapped?: boolean;
 }): ReactNode {
-  const { facts, isWrapped = false } = props;
   return (
-    <dl className={`below-16 ${classes.fields} ${isWrapped ? classes.facts : ''}`}>
-      {Object.entries(facts).map(([name, fact]) => {
+    <dl className={`below-16 ${classes.fields}`}>
+      {Object.entries(props.facts).map(([name, fact]) => {
         if (fact === undefined) return null;
         const isCopied = typeof fact === 'object' && fact !== null && 'copied' in fact;
         return (

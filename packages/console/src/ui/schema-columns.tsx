@@ -15,7 +15,6 @@ export function SchemaColumns({ schema }: { schema: FoundSchema }): ReactNode {
     <details open={columns.length <= fewColumns}>
       <summary className="below-8">{schemaText(columns.length, seen)}</summary>
       <Facts
-        isWrapped
         facts={Object.fromEntries(
           columns.map(({ name, field, type }) => [
             name,

@@ -81,7 +81,7 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
       <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
       <CopyText label="Copy link" value={() => window.location.href} />
       {refusal !== null && (
-        <p id={refusalId} className={classes.refusal}>
+        <p id={refusalId} className={`muted small ${classes.refusal}`}>
           {refusal}
         </p>
       )}
@@ -132,7 +132,6 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { job_id: job } = delivery;
   return (
     <Facts
-      isWrapped
       facts={{
         target: copied(delivery.target),
         attempts: `${delivery.attempts} of ${delivery.max_attempts}`,
@@ -188,7 +187,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
   const { failure_class: failure, response } = attempt;
   return (
     <li className={`thread ${classes.attempt}`} data-failed={failure !== null}>
-      <div className={classes.attemptHead}>
+      <div className={`flex wrap ${classes.attemptHead}`}>
         <span className="muted">#{attempt.number}</span>
         <strong>{attempt.status ?? '–'}</strong>
         <span>{failure === null ? 'delivered' : failureWords[failure]}</span>

@@ -58,7 +58,6 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
       </p>
       {drift !== null && looked !== null && (
         <Facts
-          isWrapped
           facts={{
             drift: driftText(drift),
             against: `those ${sampleText(looked)}`,

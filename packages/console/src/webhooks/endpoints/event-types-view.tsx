@@ -177,10 +177,7 @@ function TypeFacts({ row }: { row: CatalogueType }): ReactNode {
   const parts = { SCHEMA: schema, SAMPLE: sample };
   return (
     <>
-      <Facts
-        isWrapped
-        facts={{ description, state: deprecated ? 'deprecated: wanted no more' : 'in use' }}
-      />
+      <Facts facts={{ description, state: deprecated ? 'deprecated: wanted no more' : 'in use' }} />
       {Object.entries(parts).map(([name, part]) =>
         part === null ? null : (
           <div key={name} className="below-16">

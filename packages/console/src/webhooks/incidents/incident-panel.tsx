@@ -119,7 +119,6 @@ function IncidentFacts({ incident }: { incident: IncidentDetail }): ReactNode {
   const slice = { tenant, store: store ?? undefined, from: day, to: day };
   return (
     <Facts
-      isWrapped
       facts={{
         type: incident.type,
         tenant,
