@@ -48,7 +48,7 @@ export function AuditView(props: {
         <AuditFilters search={search} update={update} />
       </div>
       {check.data?.ok === false && (
-        <ul className={accessClasses.problems}>
+        <ul className={`line-under ${accessClasses.problems}`}>
           {check.data.problems.map(({ message }) => (
             <li key={message}>{message}</li>
           ))}

@@ -66,7 +66,7 @@ export function Frame(): ReactNode {
       <div ref={setPanelSlot} className={classes.panel} />
       <footer className={`flex between small line-over ${classes.status}`}>
         <div id={statusLineId} className={`row grow shrink ${classes.statusLine}`} />
-        <UnstyledButton className={classes.keys} onClick={() => show('keys')}>
+        <UnstyledButton className={`muted small ${classes.keys}`} onClick={() => show('keys')}>
           <kbd>?</kbd> keys
         </UnstyledButton>
       </footer>

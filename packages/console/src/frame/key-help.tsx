@@ -32,7 +32,9 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
     <dd>
       {keys.map((key, index) => (
         <span key={key}>
-          {index > 0 && joint !== undefined && <span className={classes.joint}>{joint}</span>}
+          {index > 0 && joint !== undefined && (
+            <span className={`muted small ${classes.joint}`}>{joint}</span>
+          )}
           <Kbd size="xs" data-key-name={key}>
             {key === 'mod' ? modKeyName() : <span>{key}</span>}
           </Kbd>

@@ -59,10 +59,12 @@ function SignIn({ given, from }: { given: Given; from: string | undefined }): Re
         {given === null ? <h1>Sign in</h1> : <GivenSignIn given={given} onSignedIn={enter} />}
         <IdentityButton from={from} />
         <SignInForm onSignedIn={enter} isSecond={identity !== null} />
-        <p className={classes.hint}>
+        <p className={`muted line-over ${classes.hint}`}>
           The first admin token is in the file <code>admin-token</code> in the service’s data
           folder. Others are made with
-          <code className={classes.command}>svcctl tokens create --name NAME --preset PRESET</code>
+          <code className={`break ${classes.command}`}>
+            svcctl tokens create --name NAME --preset PRESET
+          </code>
         </p>
       </div>
     </main>

@@ -75,7 +75,7 @@ function Who(): ReactNode {
       : `expires ${formatInstant(actor.expires_at, zone)}`;
   return (
     <>
-      <div className={`stack muted small break line-under ${classes.whoFacts}`}>
+      <div className={`stack muted small break line-under below-4 ${classes.whoFacts}`}>
         <strong>{actor.name}</strong>
         <span>{actor.scopes.join(', ')}</span>
         <span>

@@ -34,7 +34,7 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
   const isHeatLine = records !== null && !isWorthAChart(daysOfHeat(records));
   return (
     <>
-      <div className={classes.charts}>
+      <div className={`grid flex-none ${classes.charts}`}>
         {isAdmin && (
           <section className={`line-under relative shrink ${classes.card}`} aria-label={needTitle}>
             <h2 className="figure-name below-8">{needTitle}</h2>
@@ -65,7 +65,7 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
         )}
       </div>
       {(lines.length > 0 || isHeatLine) && (
-        <dl className={`line-under ${classes.lines}`}>
+        <dl className={`line-under grid flex-none ${classes.lines}`}>
           {lines.map(({ title, bars, series, hrefOf, say = sayRecords }) => (
             <Fragment key={title}>
               <dt className="figure-name">{title}</dt>

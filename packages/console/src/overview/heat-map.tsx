@@ -65,7 +65,7 @@ export function HeatMap({
       </table>
       <div className={`flex between muted small ${classes.axis}`} aria-hidden="true">
         <span>{days[0]}</span>
-        <span className={classes.ramp}>
+        <span className={`flex ${classes.ramp}`}>
           {ramp.map((least) => (
             <span key={least} data-shade={shadeOf(least, ramp)}>
               {shortCount(least)}

@@ -31,7 +31,7 @@ export function OverviewPage(): ReactNode {
       {overview === undefined && failure !== null ? (
         <FailurePanel error={failure} onRetry={() => void query.refetch()} />
       ) : (
-        <div className={classes.page} aria-busy={overview === undefined}>
+        <div className={`stack ${classes.page}`} aria-busy={overview === undefined}>
           <Troubles overview={overview} updatedAt={query.dataUpdatedAt} />
           {!isBare && (
             <>
@@ -118,7 +118,7 @@ function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
 /** How the service itself is: what its quick checks find, and its processes. */
 function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
   return (
-    <section className={classes.service} aria-label="SERVICE">
+    <section className={`flex-none ${classes.service}`} aria-label="SERVICE">
       <div className={`row wrap between below-8 ${classes.cardHead}`}>
         <h2 className="figure-name">SERVICE</h2>
         {status && (
@@ -153,7 +153,7 @@ function FindingLine({ finding }: { finding: Finding }): ReactNode {
       <WarningIcon />
       <span>
         <strong>{severity}</strong> · {visibleText(found)}
-        {remedy !== null && <span className={classes.remedy}>{remedy}</span>}
+        {remedy !== null && <span className={`muted small ${classes.remedy}`}>{remedy}</span>}
       </span>
     </li>
   );

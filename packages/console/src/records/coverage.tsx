@@ -13,7 +13,7 @@ export function CoverageBar({ of }: { of: Coverage & { coverage: number | null }
   const isNone = of.covered === 0;
   const text = coverageText(of);
   return (
-    <span className={classes.coverage} title={text}>
+    <span className={`gap-6 ${classes.coverage}`} title={text}>
       <svg className={classes.bar} viewBox="0 0 24 4" preserveAspectRatio="none" aria-hidden="true">
         <rect
           className={classes.track}

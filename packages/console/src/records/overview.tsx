@@ -28,7 +28,7 @@ export function Overview(props: {
       <div className={classes.pictures}>
         {!isSearch && <MonthSums height={180} />}
         <LargestTenants rows={rows} isAll={tail === 'none'} onChoose={props.onChoose} />
-        <p className={classes.hint}>
+        <p className={`muted ${classes.hint}`}>
           Choose a tenant, a store or a month: its records, their days, EXPORT and TAG then stand
           here. <kbd>/</kbd> finds, <kbd>?</kbd> shows all keys.
         </p>

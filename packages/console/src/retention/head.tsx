@@ -26,7 +26,7 @@ type HeadProps = {
 export function Head(props: HeadProps): ReactNode {
   const { sums, plan } = props;
   return (
-    <section className={classes.head} aria-label="All tenants">
+    <section className={`flex-none line-under ${classes.head}`} aria-label="All tenants">
       <dl className={`figures ${classes.figures}`}>
         <Tiers sums={sums.data} />
         <PlanFigures plan={plan.data} />

@@ -32,7 +32,7 @@ export function ShareBar(props: {
         tabIndex={tabIndex}
       >
         <span className={`nowrap right ${classes.part}`}>{hot} %</span>
-        <span className={classes.bar}>
+        <span className={`flex ${classes.bar}`}>
           {hot > 0 && <span className={classes.hot} style={{ flexGrow: hot }} />}
           {cold > 0 && <span className={classes.cold} style={{ flexGrow: cold }} />}
         </span>
@@ -100,7 +100,7 @@ export function Stepper({ move }: { move: RetentionMove }): ReactNode {
   return (
     <span className={`mark middle ${toneOf(state)}`} title={stateWords[state]}>
       <svg
-        className={classes.steps}
+        className={`flex-none ${classes.steps}`}
         width="92"
         height="16"
         viewBox="0 0 92 16"

@@ -143,7 +143,7 @@ function Totals({ totals }: { totals: PlanTotals | undefined }): ReactNode {
 function MoreText({ plan }: { plan: Plan | undefined }): ReactNode {
   const isMore = plan !== undefined && plan.next_cursor !== null;
   return (
-    <p className={classes.more}>
+    <p className={`muted ${classes.more}`}>
       {isMore && `The first ${formatCount(plan.data.length)} lines; the sums are of all.`}
     </p>
   );
@@ -157,7 +157,7 @@ export function PlanTable(props: {
 }): ReactNode {
   const { rows, isWaiting = false, hasTenant = false } = props;
   return (
-    <div className={classes.plan}>
+    <div className={`flex ${classes.plan}`}>
       <DataTable
         list="plan"
         label="The plan, line by line"
@@ -199,7 +199,7 @@ function What({ row }: { row: PlanRow }): ReactNode {
     <span className={kind === 'delete' && !held ? 'danger' : undefined}>
       {kind} {held && <HoldMark />}
       {kept > 0 && (
-        <span className={classes.kept} title={versions.join(', ')}>
+        <span className={`muted ${classes.kept}`} title={versions.join(', ')}>
           {formatCount(kept)} more are kept by{' '}
           {versions.length === 1 ? `the version ${versions[0] ?? ''}` : 'dataset versions'}
         </span>

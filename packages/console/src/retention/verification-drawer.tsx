@@ -101,7 +101,7 @@ function Problems({ verification }: { verification: Verification }): ReactNode {
       </h3>
       <ul>
         {problems.map((problem) => (
-          <li key={JSON.stringify(problem)} className={classes.problem}>
+          <li key={JSON.stringify(problem)} className={`break line-under ${classes.problem}`}>
             <p>
               <strong className="danger bold">{problemWords[problem.kind]}</strong>{' '}
               {placeOf(problem)}

@@ -22,7 +22,7 @@ export function ViewSwitch<View extends string>(props: {
   isCaps?: boolean;
 }): ReactNode {
   return (
-    <fieldset className={classes.switch} aria-label={props.label}>
+    <fieldset className={`flex ${classes.switch}`} aria-label={props.label}>
       {props.views.map((view) => (
         <button
           key={view}

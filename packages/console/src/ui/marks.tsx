@@ -75,7 +75,7 @@ export function CutText({ text, end }: { text: string; end?: string | undefined 
   const kept = end === undefined ? endOf(shown) : visibleText(end);
   if (kept === '') return <span title={shown}>{shown}</span>;
   return (
-    <span className={classes.cut} title={shown}>
+    <span className={`shrink ${classes.cut}`} title={shown}>
       <span>{shown.slice(0, -kept.length)}</span>
       <span>{kept}</span>
     </span>

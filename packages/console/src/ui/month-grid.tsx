@@ -86,7 +86,7 @@ export function MonthGrid(props: MonthGridProps): ReactNode {
       ref={grid}
       role="group"
       aria-label={props.label}
-      className={classes.months}
+      className={`grid relative ${classes.months}`}
       data-large={props.isLarge}
       onKeyDown={onKeyDown}
       onPointerDown={onPointerDown}
@@ -134,16 +134,21 @@ function Month(props: { month: string; children: (day: string) => ReactNode }): 
   const { month, children } = props;
   return (
     <div className="shrink" data-month={month}>
-      <p className={classes.name} aria-hidden="true">
+      <p className={`small bold ${classes.name}`} aria-hidden="true">
         {month}
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a table has no cells that are chosen by key */}
-      <div role="grid" aria-label={month} aria-multiselectable className={classes.grid}>
+      <div role="grid" aria-label={month} aria-multiselectable className={`grid ${classes.grid}`}>
         <Row>
           {weekdays.map(([short, name]) => (
             // biome-ignore lint/a11y/useSemanticElements: names a column of the grid
             // biome-ignore lint/a11y/useFocusableInteractive: the cells take the focus
-            <span key={short} role="columnheader" aria-label={name} className={classes.weekday}>
+            <span
+              key={short}
+              role="columnheader"
+              aria-label={name}
+              className={`muted ${classes.weekday}`}
+            >
               {short}
             </span>
           ))}

@@ -64,7 +64,7 @@ const Day = memo(function Day(props: DayProps): ReactNode {
       className={`${grid.day} ${classes.day}`}
     >
       {Number(day.slice(8))}
-      {isLarge && count > 0 && <span className={classes.count}>{shortCount(count)}</span>}
+      {isLarge && count > 0 && <span className={`bold ${classes.count}`}>{shortCount(count)}</span>}
     </span>
   );
 });

@@ -64,7 +64,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
         )}
       </div>
       <div className={`row wrap flex-none line-under ${classes.line}`}>
-        <p className={classes.look}>{lineText(range, days.data ?? [])}</p>
+        <p className={`grow clip ${classes.look}`}>{lineText(range, days.data ?? [])}</p>
         <UtcDays />
         {range !== null && (
           <>
@@ -141,7 +141,7 @@ function Legend(props: {
 }): ReactNode {
   const { span, ramp, onYear } = props;
   return (
-    <div className={`row wrap flex-none muted small ${classes.legend}`}>
+    <div className={`row wrap flex-none muted small line-over ${classes.legend}`}>
       {ramp.length > 0 && (
         <span>
           {ramp.map((least, index) => (

@@ -156,7 +156,7 @@ export function ColumnChoice(
     set({ columns: isIn ? [...chosen, name] : chosen.filter((other) => other !== name) });
   return (
     <>
-      <fieldset className={classes.columns}>
+      <fieldset className={`grid ${classes.columns}`}>
         <legend>
           Columns
           <button type="button" onClick={() => set({ columns: exportColumns })}>
@@ -247,7 +247,7 @@ export function WayChoice(props: ChoicesProps & { way: Way; isManyRows: boolean 
           { value: 'job', label: 'AS A JOB' },
         ]}
       />
-      <p className={classes.wayNote}>
+      <p className={`muted small ${classes.wayNote}`}>
         {wayNotes[way]}
         {isManyRows && <strong> Above 500,000 rows a job is recommended.</strong>}
       </p>

@@ -189,7 +189,7 @@ function Order(props: OrderProps): ReactNode {
           />
         )}
       </div>
-      <footer className={classes.foot}>
+      <footer className={`flex-none line-over ${classes.foot}`}>
         {!isRunning && !isDone && !isOnlyJob && (
           <WayChoice {...common} way={way} isManyRows={better === 'job'} />
         )}

@@ -13,7 +13,7 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
   const { rows, bytes, expectedRows } = state;
   const percent = rows !== null && expectedRows > 0 ? Math.floor((100 * rows) / expectedRows) : 0;
   return (
-    <div className={classes.progress}>
+    <div className={`below-12 ${classes.progress}`}>
       <progress
         // Without a value the bar says that work is under way, but not how far it is.
         {...(rows !== null && { value: rows })}

@@ -131,7 +131,11 @@ function Digest({ digest }: { digest: string }): ReactNode {
 /** Placeholders for the figures while they load, or why there are none. */
 function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }): ReactNode {
   if (facts.data === null) {
-    return <p className={classes.gone}>Nothing is stored here, or your token may not see it.</p>;
+    return (
+      <p className={`muted ${classes.gone}`}>
+        Nothing is stored here, or your token may not see it.
+      </p>
+    );
   }
   if (facts.isError) {
     return <FailurePanel error={facts.error} onRetry={() => void facts.refetch()} />;

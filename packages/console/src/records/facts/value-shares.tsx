@@ -13,7 +13,7 @@ export function ValueShares(props: {
   const { field, onFilter } = props;
   const most = Math.max(1, ...field.values.map(({ count }) => count));
   return (
-    <table className={classes.table}>
+    <table className={`below-16 ${classes.table}`}>
       <thead>
         <tr>
           <th scope="col">VALUE</th>

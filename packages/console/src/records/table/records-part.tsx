@@ -118,7 +118,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
             {formatCount(live.held)} NEW ↑
           </Button>
         )}
-        <span className={`row ${tableClasses.buttons}`}>
+        <span className={`row gap-8 ${tableClasses.buttons}`}>
           {dataset === undefined && (
             <Button
               className={tableClasses.live}

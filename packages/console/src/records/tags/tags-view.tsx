@@ -153,7 +153,7 @@ export function DatasetChoice(props: {
 }): ReactNode {
   return (
     <Radio.Group label="Dataset" value={props.value} onChange={(value) => props.onChange(value)}>
-      <div className={classes.datasets}>
+      <div className={`flex ${classes.datasets}`}>
         {datasetNames.map((name) => (
           <Radio key={name} value={name} size="xs" label={datasetWords[name]} />
         ))}

@@ -24,8 +24,8 @@ type TreePanelProps = TreeListProps & {
 export function TreePanel(props: TreePanelProps): ReactNode {
   const { tree, q, onSearch, onClose } = props;
   return (
-    <section className={classes.panel} aria-label="Where the records are">
-      <div className={classes.top}>
+    <section className={`stack ${classes.panel}`} aria-label="Where the records are">
+      <div className={`row ${classes.top}`}>
         <TreeSearch q={q} onSearch={onSearch} />
         {onClose !== undefined && (
           <ActionIcon
@@ -59,14 +59,14 @@ function TreeBody(props: TreePanelProps): ReactNode {
   if (rows.length > 0) return <TreeList {...props} />;
   if (tail === 'failed' && root?.error) {
     return (
-      <div className={classes.empty}>
+      <div className={`grow muted ${classes.empty}`}>
         <FailurePanel error={root.error} onRetry={() => tree.retry('')} />
       </div>
     );
   }
   if (tail === 'loading') return <TreeSkeleton />;
   return (
-    <p className={classes.empty}>
+    <p className={`grow muted ${classes.empty}`}>
       {q === ''
         ? 'No records yet.'
         : `No ${q.includes('/') ? 'tenant' : 'tenant begins with'} “${q}”.`}

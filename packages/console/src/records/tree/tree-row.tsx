@@ -43,7 +43,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
         {isLeaf ? (
           <span className={classes.twig} />
         ) : (
-          <span className={classes.toggle} data-toggle data-open={isOpen}>
+          <span className={`muted ${classes.toggle}`} data-toggle data-open={isOpen}>
             <svg viewBox="0 0 16 16" aria-hidden="true">
               <path d="M6 4l4 4-4 4" />
             </svg>
@@ -119,7 +119,7 @@ function TailRow(props: {
     >
       {node.tail === 'failed' ? (
         <>
-          <span className={classes.failed}>could not be read</span>
+          <span className={`nowrap ${classes.failed}`}>could not be read</span>
           <Retry branch={node.parent} />
         </>
       ) : (
@@ -133,7 +133,7 @@ function Retry({ branch }: { branch: string }): ReactNode {
   return (
     <button
       type="button"
-      className={classes.retry}
+      className={`bold ${classes.retry}`}
       title="It could not be read"
       tabIndex={-1}
       data-retry={branch}

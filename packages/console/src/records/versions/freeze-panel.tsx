@@ -150,7 +150,7 @@ function ShareFields(props: {
 }): ReactNode {
   const { values, fault, set } = props;
   return (
-    <fieldset className={classes.shares}>
+    <fieldset className={`grid ${classes.shares}`}>
       <legend>Split, in percent</legend>
       {splitNames.map((split) => (
         <TextInput

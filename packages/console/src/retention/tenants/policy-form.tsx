@@ -49,7 +49,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
         policy.tenant !== '*' && !policy.from_default && <BackToDefault tenant={policy.tenant} />
       }
     >
-      <div className={classes.fields}>
+      <div className={`grid ${classes.fields}`}>
         <NumberInput
           label="Hot for, days"
           description="Older whole days become cold"

@@ -55,7 +55,7 @@ export function WholeTips({ children }: { children: ReactNode }): ReactNode {
       {tip !== null && (
         <span
           role="tooltip"
-          className={`float row gap-8 ink small ${classes.tip}`}
+          className={`float row gap-8 ink small mono break ${classes.tip}`}
           style={{ left: tip.left, top: tip.top }}
         >
           {copied === null ? <CopyIcon /> : <CheckIcon />}

@@ -38,7 +38,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
   return (
     <>
       <div className={classes.bar}>
-        <div className={classes.totals}>
+        <div className={`flex gap-4 ${classes.totals}`}>
           {shownStatuses.map((status) => (
             <button
               key={status}

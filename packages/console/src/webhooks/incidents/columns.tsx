@@ -53,7 +53,7 @@ function Counts({ incident }: { incident: Incident }): ReactNode {
   if (present.length + held.length === 0)
     return <span className="muted">none: no endpoint took it</span>;
   return (
-    <span className={classes.counts}>
+    <span className={`wrap ${classes.counts}`}>
       {present.map((status) => (
         <StatusMark key={status} status={status} count={counts[status]} />
       ))}
