@@ -185,10 +185,7 @@ function columnsFor(entries: readonly AuditEntry[]): readonly Column<AuditEntry>
 const saidElsewhere = /^(id|tenant|tenants|url|name|file_name|digest|(created|updated)_(at|by))$/;
 const mostChanges = 4;
 
-/**
- * What an act changed, as one line: `hot_days 3 to 30`. What is gone is told by the panel, as is all of what was made but
- * for the first of it.
- */
+/** What an act changed, as one line: `hot_days 3 to 30`. The panel tells what is gone, and all of what was made. */
 function changeText({ action, before, after }: AuditEntry): string {
   const isChange = before !== null && after !== null && !action.endsWith('.delete');
   const changes = changesOf(isChange ? before : null, after)

@@ -21,10 +21,7 @@ export type AccessSearch = ListSearch<typeof auditFilters> & {
   view?: AccessView;
 };
 
-/**
- * The panels of ACCESS: a new token, another secret of one, what waits for a second person, a new link into the portal, an
- * entry of the audit log by its place, and somebody new to be told.
- */
+/** The panels of ACCESS: what can be made, `rotate` for the secret of a token, and entries of the log by place. */
 export const accessPanels = [
   'new-token',
   'rotate',

@@ -69,10 +69,7 @@ export function useAudit(search: AccessSearch): UseQueryResult<Page<AuditEntry>>
 /** As many entries as a page may have. */
 const mostEntries = 500;
 
-/**
- * Reads one entry of the audit log by its key; null when there is none, or none that the reader may see. One without a
- * place is looked for among the newest.
- */
+/** Reads one entry of the audit log by its key; null when there is none, or none that the reader may see. */
 export function useEntry(key: string): UseQueryResult<AuditEntry | null> {
   const read = async (signal: AbortSignal) => {
     const isPlace = /^[1-9]\d{0,14}$/.test(key);

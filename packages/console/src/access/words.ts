@@ -30,10 +30,7 @@ export function tenantsText(tenants: readonly string[] | null): string {
   return tenants === null ? 'all' : tenants.join(', ');
 }
 
-/**
- * The tokens in the order of a tree: below each one, those that it made. `depth` is 0 for those whose maker is not
- * among them.
- */
+/** The tokens in the order of a tree, each above those that it made. `depth` is 0 where its maker is not there. */
 export function asTree<T extends Pick<AccessToken, 'id' | 'creator'>>(
   tokens: readonly T[],
 ): { token: T; depth: number }[] {

@@ -8,14 +8,9 @@ export type Params = Readonly<Record<string, string | number | undefined>>;
 export const basePath = '/api/v1';
 /** Whether this is the portal, where people of a tenant see their webhooks: it has a session of its own. */
 export const isPortal = globalThis.location?.pathname === '/portal';
-/**
- * Time-out of a read. Reads are quick or get no answer at all, so a service that hangs is noticed by the first poll.
- */
+/** Time-out of a read. Reads are quick or get no answer at all, so the first poll notices a service that hangs. */
 const readMillis = 10_000;
-/**
- * Time-out of a read that may need cold data. It waits for the store of cold data, to which the service itself gives 15
- * s, and sometimes more.
- */
+/** Time-out of a read that may need cold data: the service itself gives their store 15 s, and sometimes more. */
 const coldReadMillis = 60_000;
 const coldReads = [
   ...['/enrichment/records', '/enrichment/facts', '/enrichment/fields'],
@@ -35,10 +30,7 @@ export const stepUpEvent = 'svcctl:step-up';
 /** Fired on `window`, with what the service says: a call was kept, and waits for somebody else to confirm it. */
 export const approvalEvent = 'svcctl:approval';
 
-/**
- * A listener that takes up the request calls `preventDefault`, and later `settle`: with true the token was confirmed,
- * and the call is made again.
- */
+/** A listener that takes up the request calls `preventDefault`, and later `settle`: true if the token was confirmed. */
 export type StepUpRequest = { readonly settle: (isConfirmed: boolean) => void };
 
 /** What an ApiError carries beside its message. */
@@ -56,9 +48,7 @@ type ApiErrorFields = {
   readonly errors?: readonly InputFault[];
 };
 
-/**
- * What a call to the API throws, whatever went wrong. Only a call that its caller aborts throws an AbortError instead.
- */
+/** What a call to the API throws, whatever went wrong. Only one that its caller aborts throws an AbortError instead. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -203,10 +193,7 @@ async function sendPatiently(method: string, path: string, sent: Sent): Promise<
   }
 }
 
-/**
- * Whether a call failed because it wants the access token once more. The person has already seen that question and
- * closed it, so no other message is needed.
- */
+/** Whether a call failed because it wants the access token once more, and the person closed that question. */
 export function isStepUp(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'step_up_required';
 }
@@ -224,10 +211,7 @@ function timeoutOf(method: string, path: string): number {
   return coldReads.some((each) => path.startsWith(each)) ? coldReadMillis : readMillis;
 }
 
-/**
- * Sends one request and reads the whole answer, within its time-out. Throws an ApiError for every answer that is not
- * 2xx.
- */
+/** Sends one request and reads the whole answer in time. Throws an ApiError for every answer that is not 2xx. */
 async function send(
   method: string,
   path: string,

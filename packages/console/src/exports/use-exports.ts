@@ -56,10 +56,7 @@ export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> 
   });
 }
 
-/**
- * Stops a job that has not ended, and answers the job as it is then. The job is read first, because for a job that has
- * ended meanwhile the same call would remove its file.
- */
+/** Stops a job that has not ended. It is read first: of one that has ended the same call would remove the file. */
 async function cancelExport(id: string): Promise<ExportJob> {
   const job = await api.get<ExportJob>(pathOf(id));
   return isOpen(job) ? api.delete<ExportJob>(pathOf(id)) : job;
@@ -100,9 +97,7 @@ export function useCancel(): Cancelling {
   return useMemo(() => ({ ids, cancel }), [ids, cancel]);
 }
 
-/**
- * Puts a job into the cached lists and the drawer at once, since the next answers of the service come a moment later.
- */
+/** Puts a job into the cached lists and the drawer at once: the next answers of the service come a moment later. */
 function show(client: QueryClient, job: ExportJob): void {
   client.setQueryData<ExportJob>([...exportsKey, 'one', job.id], job);
   client.setQueriesData<Page<ExportJob>>({ queryKey: [...exportsKey, 'list'] }, (list) =>

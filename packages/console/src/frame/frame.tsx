@@ -152,10 +152,7 @@ function MenuButton(): ReactNode {
   );
 }
 
-/**
- * Asks for the access token once more when a call of any page needs it, and then lets the call go on. Calls that need
- * it at the same time share one question.
- */
+/** Asks for the access token once more when calls need it, once for all of them, and then lets them go on. */
 function StepUp(): ReactNode {
   const [requests, setRequests] = useState<readonly StepUpRequest[]>([]);
   const isAsking = requests.length > 0;

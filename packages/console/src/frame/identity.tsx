@@ -32,9 +32,7 @@ export function IdentityButton({ from }: { from?: string | undefined }): ReactNo
   );
 }
 
-/**
- * Asks the identity server in a window beside the page, so that the page stays as it is, and takes its answer by `send`.
- */
+/** Asks the identity server in a window beside the page, which stays as it is, and takes its answer by `send`. */
 export function IdentityWindowButton<Answer>(props: {
   purpose: 'window' | 'confirm';
   button: string;

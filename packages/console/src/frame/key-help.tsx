@@ -48,10 +48,7 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
 type KeyLine = {
   /** `mod` is Ctrl or ⌘. */
   readonly keys: readonly string[];
-  /**
-   * How the keys belong together: pressed at once (`+`) or one after the other (`then`). Without it, each key alone
-   * does one of the things that the text names.
-   */
+  /** How the keys belong together: pressed at once (`+`) or in turn (`then`). Without it, each does its own thing. */
   readonly joint?: '+' | 'then';
   readonly text: string;
 };

@@ -100,10 +100,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
   );
 }
 
-/**
- * The browser's own dialog: Mantine's is loaded later, but whoever presses Ctrl K types on at once. It keeps the focus
- * inside, gives it to the field, and lies above all else.
- */
+/** The browser's own dialog: Mantine's is loaded later, but whoever presses Ctrl K types on at once. */
 function PaletteDialog(props: { onClose: () => void; children: ReactNode }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => ref.current?.showModal(), []);

@@ -54,10 +54,7 @@ export function SessionGate({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-/**
- * Goes to the sign-in page by an effect: <Navigate> would go again as soon as the place, and so its `from`, has
- * changed.
- */
+/** Goes to the sign-in page by an effect: <Navigate> would go again once the place, and so its `from`, has changed. */
 function ToSignIn(): null {
   const router = useRouter();
   useEffect(() => {

@@ -10,10 +10,7 @@ import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm } from './token-form.tsx';
 
-/**
- * The sign-in page. It signs in by the one-time code of a link, by the answer of the identity server, or else by a pasted
- * token, and then goes to the place where the person came from.
- */
+/** The sign-in page: by the code of a link, by the identity server, or by a pasted token, then on to where one was. */
 export function SignInPage(): ReactNode {
   const { code, answer, from } = useSearch({ from: '/sign-in' });
   const [isHandedOver] = useState(() => answer !== undefined && handOver(answer));
@@ -71,10 +68,7 @@ function SignIn({ given, from }: { given: Given; from: string | undefined }): Re
   );
 }
 
-/**
- * Signs in by what the address brought. It is valid only once; as a query it is sent only once, however often the page
- * is drawn.
- */
+/** Signs in by what the address brought. It is valid once; as a query it is sent once, however often it is drawn. */
 function GivenSignIn(props: {
   given: NonNullable<Given>;
   onSignedIn: (actor: Actor) => void;

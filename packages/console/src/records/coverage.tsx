@@ -4,10 +4,7 @@ import classes from './coverage.module.css';
 
 const width = 24;
 
-/**
- * Coverage as a percentage and a bar of two overlapping tones: training, then what is in both datasets, then
- * fine-tuning. Without coverage the bar is a hairline.
- */
+/** Coverage as a percentage and a bar of two overlapping tones; without coverage the bar is a hairline. */
 export function CoverageBar({ of }: { of: Coverage & { coverage: number | null } }): ReactNode {
   const { training, both, fine } = coverageParts(of, width);
   const isNone = of.covered === 0;
@@ -65,10 +62,7 @@ type CoverageParts = {
   readonly fine: number;
 };
 
-/**
- * The stretches of a bar of this width. A few records still give a visible line, and the bar is full only when all
- * records are covered.
- */
+/** The stretches of a bar of this width. A few records give a visible line, and only all of them a full bar. */
 export function coverageParts(coverage: Coverage, width: number): CoverageParts {
   const { count, covered, by_dataset } = coverage;
   if (count === 0 || covered === 0) return { training: 0, both: 0, fine: 0 };

@@ -130,10 +130,7 @@ export function RecordsPage(): ReactNode {
   );
 }
 
-/**
- * On a narrow screen the tree takes the place of the node: while nothing is chosen, and while it is opened to choose
- * another node. A wider screen shows both, whatever this says.
- */
+/** On a narrow screen the tree takes the place of the node while nothing is chosen, or another node is sought. */
 function usePicker(path: NodePath | null) {
   const [isAsked, setAsked] = useState(false);
   const side = useRef<HTMLDivElement>(null);
@@ -165,10 +162,7 @@ function withView(before: RecordsSearch, view: RecordsView): RecordsSearch {
   return withoutPanel(changeSearch(before, { view }), ['record', 'field', 'version']);
 }
 
-/**
- * Opens the branches above a node that was chosen outside of the tree, for instance by a link. This is done once for
- * each choice, so that a person can close them again.
- */
+/** Opens the branches above a node that a link chose, once for each choice, so that a person can close them again. */
 function useRevealed(
   path: NodePath | null,
   open: ReadonlySet<string>,

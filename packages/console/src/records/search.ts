@@ -234,10 +234,7 @@ export function sliceOf(search: RecordsSearch): SliceParams | null {
   return { ...place, from: latest(from, first) ?? first, to: earliest(to, last) ?? last };
 }
 
-/**
- * The chosen days; null means all days of the node. An open end is where the month, or the node's records, begin or
- * end.
- */
+/** The chosen days; null means all. An open end is where the month, or the node's records, begin or end. */
 export function chosenDays(
   search: RecordsSearch,
   facts: Pick<DatasetRow, 'first_at' | 'last_at'> | null | undefined,
@@ -264,10 +261,7 @@ export function windowText(from: string | null, to: string | null): string {
   return isMonth ? month : `${from} … ${to}`;
 }
 
-/**
- * Encodes the open nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH open in it, and CA. An open node
- * inside a closed one is left out.
- */
+/** Encodes the open nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH open in it, and CA. */
 export function encodeOpen(keys: ReadonlySet<string>): string | undefined {
   const stores = new Map<string, string[]>();
   for (const key of keys) if (!key.includes('/')) stores.set(key, []);

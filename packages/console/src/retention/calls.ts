@@ -131,9 +131,7 @@ export function useFailures(): UseQueryResult<RetentionMove[]> {
   });
 }
 
-/**
- * Sums of all tenants: records and their bytes in both tiers, and what the objects of cold ones take (`storedBytes`).
- */
+/** Sums of all tenants: records and bytes in both tiers, and what the objects of cold ones take (`storedBytes`). */
 export type Sums = {
   readonly hotCount: number;
   readonly hotBytes: number;

@@ -100,10 +100,7 @@ function PlanFigures({ plan }: { plan: Plan | undefined }): ReactNode {
   );
 }
 
-/**
- * How much of the hot space is dead. A token that is limited to tenants does not see it, because the files hold the
- * records of all tenants.
- */
+/** How much of the hot space is dead. Its files hold all tenants, so a limited token does not see it. */
 function DeadSpace({ plan }: { plan: Plan | undefined }): ReactNode {
   const space = plan?.hot_space;
   if (space === null) return null;

@@ -15,10 +15,7 @@ const mostListed = 3;
 
 type Job = { readonly id: string; readonly state: RetentionJobState };
 
-/**
- * Jobs of one kind (runs or verifications) as this page follows them. `follow` shows a job that was just started,
- * `dismiss` removes its line.
- */
+/** Jobs of one kind as this page follows them. `follow` shows one just started, `dismiss` removes its line. */
 export type Jobs<J extends Job> = {
   /** The latest jobs, whoever started them. */
   readonly list: UseQueryResult<Page<J>>;

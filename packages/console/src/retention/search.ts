@@ -27,10 +27,7 @@ export function validateRetentionSearch(search: Raw): RetentionSearch {
   };
 }
 
-/**
- * The panels of the page: a tenant by its name (`*` is the default policy), a move, a verification, the table of Iceberg,
- * and the question before a run, of one tenant or of all.
- */
+/** The panels of the page. A tenant is its name, `*` the default policy; `run` is of one tenant or of all. */
 export const retentionPanels = ['tenant', 'move', 'verification', 'iceberg', 'run'] as const;
 export type RetentionPanel = (typeof retentionPanels)[number];
 

@@ -8,9 +8,7 @@ import {
 } from '../api/values.ts';
 import { formatBytes } from '../ui/format.ts';
 
-/**
- * The state of one step. `passed` means that there was nothing to do for it: a deletion, for instance, copies nothing.
- */
+/** The state of one step. `passed`: there was nothing to do for it, as a deletion copies nothing. */
 type StepState = 'reached' | 'passed' | 'failed' | 'open';
 /** One step of a move, and when it was reached; null when it was not. */
 export type Step = {
@@ -48,10 +46,7 @@ export const stateWords: Readonly<Record<MoveState, string>> = {
   failed: 'given up; the source is kept and nothing is lost',
 };
 
-/**
- * The name under which a state is shown. The journal calls the last one `removed`, which reads as if records had been
- * removed.
- */
+/** The name of a state. The journal's `removed` reads as if records had been removed, so it has another here. */
 export function shownState(state: MoveState): string {
   return state === 'removed' ? 'done' : state;
 }

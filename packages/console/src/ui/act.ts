@@ -14,19 +14,13 @@ export type Act<Answer, Given> = {
   readonly onDone?: (answer: Answer, given: Given) => unknown;
   /** How the message begins that tells of a failure; without it nothing is told. */
   readonly failed?: string;
-  /**
-   * The beginning of the query keys of what it changes, which is read again, whatever came of it; or a function that
-   * has it read again.
-   */
+  /** The beginning of the query keys of what is read again, whatever came of it; or a function that does that. */
   readonly changes?:
     | QueryKey
     | ((client: QueryClient, given: Given, error: Error | null) => unknown);
 };
 
-/**
- * What a deletion changes, if it is done: all under `key` but the row itself, whose drawer may stay open for a moment, and
- * which is not there to be read again.
- */
+/** What a deletion changes: all under `key` but the row itself, which is not there for its drawer to read again. */
 export function changedBut(
   key: QueryKey,
   goneId: string | null,

@@ -2,10 +2,7 @@ import { Button, Modal } from '@mantine/core';
 import { type ReactNode, useEffect, useState } from 'react';
 import classes from './form.module.css';
 
-/**
- * Asks before what cannot be undone. The answer that changes nothing has the focus; any answer closes the question, and
- * the focus goes back to where it was. It is there only while it asks.
- */
+/** Asks before what cannot be undone, and gives the focus back. The answer that changes nothing has it meanwhile. */
 export function ConfirmDialog(props: {
   title: string;
   /** What becomes of what, in paragraphs. */

@@ -27,10 +27,7 @@ type OutageLog = { readonly outageOf: (query: Watched) => Outage | undefined };
 /** A query, whatever the type of its data. */
 type Watched = { readonly state: QueryState };
 
-/**
- * Id of the line in the frame that tells how fresh the page is. It always has its room, so that nothing moves when it
- * has something to say.
- */
+/** Id of the line in the frame that tells how fresh the page is. It has its room always, so that nothing moves. */
 export const statusLineId = 'status-line';
 
 /** Id of the frame's place below the header, which takes room only while something fails. */
@@ -95,10 +92,7 @@ export function usePolling(millis: number): (query: Watched) => number {
   return (query) => outageOf(query)?.delayMillis ?? millis;
 }
 
-/**
- * The failure of a first load; of several queries, that of the first one that failed. It stays while the load is tried
- * again, when the query already calls itself pending, so that the panel does not flicker.
- */
+/** The first failure of some first loads. It stays while they are tried again, so that the panel does not flicker. */
 export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Error | null {
   const outages = useOutages(queries);
   const errors = queries.map(({ error }, index) => error ?? outages[index]?.error ?? null);

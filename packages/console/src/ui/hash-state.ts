@@ -4,10 +4,7 @@ import type { Slice } from './words.ts';
 
 type Search = Record<string, unknown>;
 
-/**
- * Reads the query of a hash. Every value is text, and each page knows what it means. The first of repeated names
- * counts.
- */
+/** Reads the query of a hash as text, which each page understands. The first of repeated names counts. */
 export function parseSearch(text: string): Record<string, string> {
   const search: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(text.replace(/^\?/, ''))) search[name] ??= value;
@@ -28,10 +25,7 @@ export function stringifySearch(search: Search): string {
 
 type SignInSearch = { code?: string; answer?: string; from?: string };
 
-/**
- * Reads the hash of the sign-in page: the one-time code of a link or the answer of the identity server, and the place of
- * this console to go to afterwards.
- */
+/** Reads the hash of the sign-in page: a code or an answer to sign in by, and the place to go to afterwards. */
 export function validateSignInSearch(search: Search): SignInSearch {
   const { code, answer, from } = search;
   return {
@@ -46,10 +40,7 @@ function isPlace(text: string): boolean {
   return /^\/(?![/\\])/.test(text) && !text.startsWith('/sign-in');
 }
 
-/**
- * Reads a path such as `TX`, `TX/DFW`, `TX / DFW / 2001-03` or `TX/D`: the level that it names, and the prefix on that
- * level.
- */
+/** Reads a path such as `TX`, `TX/DFW`, `TX / DFW / 2001-03` or `TX/D`: its level, and the prefix on that level. */
 export function parseSlicePath(text: string): {
   level: 'tenant' | 'store' | 'month';
   tenant?: string;
@@ -66,10 +57,7 @@ export function parseSlicePath(text: string): {
   return { level: 'month', tenant: first, store: second, ...prefix(third) };
 }
 
-/**
- * A value of the hash as text that matches the pattern, else undefined. The router reads `tenant=5` as a number, but
- * here it is a name.
- */
+/** A value of the hash as text that fits the pattern, else undefined. The router makes a number of `tenant=5`. */
 export function textOf(value: unknown, pattern = /./s): string | undefined {
   const string = typeof value === 'number' ? String(value) : value;
   return typeof string === 'string' && pattern.test(string) ? string : undefined;

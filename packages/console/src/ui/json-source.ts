@@ -27,10 +27,7 @@ export function readElements(source: string): string[] {
   return elements;
 }
 
-/**
- * Goes through an object or array and calls `readOne` at the start of each member. `readOne` answers where the member
- * ends.
- */
+/** Goes through an object or array. `readOne` is given the start of each member, and answers its end. */
 function walkContainer(
   source: string,
   start: number,
@@ -179,10 +176,7 @@ function emptyEnd(source: string, at: number): number {
   return source[next] === '}' || source[next] === ']' ? next + 1 : 0;
 }
 
-/**
- * Whether an array of scalars fits on one line, not counting the white space of the source. Objects never do, because
- * one line would hide their keys.
- */
+/** Whether an array of scalars fits on one line. Objects never do: one line would hide their keys. */
 function fitsLine(source: string, start: number): boolean {
   if (source[start] !== '[') return false;
   let width = 0;

@@ -37,10 +37,7 @@ export function useKeys(keys: KeyMap): void {
   }, []);
 }
 
-/**
- * For a button that does nothing where it is not free. It can take the focus all the same, so that one can learn why, and
- * keeps it when it has just been used.
- */
+/** For a button that does nothing where it is not free, but takes the focus, so that one can learn why. */
 export function whereFree(isFree: boolean, onClick: () => void) {
   return {
     'aria-disabled': !isFree,
@@ -65,10 +62,7 @@ function isDialogOpen(): boolean {
   return document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
 }
 
-/**
- * Returns the focus to where it was when what lies over the page goes away. Mantine does that for a dialog that closes,
- * but not for one that is removed. The answer is to be called before it opens.
- */
+/** Returns the focus when what lies over the page is removed. The answer is to be called before it opens. */
 export function useFocusReturn(isOpen: boolean): () => void {
   const before = useRef<Element | null>(null);
   useEffect(() => {

@@ -5,10 +5,7 @@ import classes from './list-page.module.css';
 import { formatDistance } from './words.ts';
 import { useZone, zoneName } from './zone-switch.tsx';
 
-/**
- * How often the times of a page are updated. With 400 rows, an update each second would keep a slow machine busy for
- * nothing.
- */
+/** How often the times of a page are updated: each second would keep a slow machine busy with 400 rows. */
 const tickMillis = 5_000;
 
 const NowContext = createContext(0);

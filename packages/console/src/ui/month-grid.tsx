@@ -20,10 +20,7 @@ type MonthGridProps = {
   tip?: (day: string) => ReactNode;
 };
 
-/**
- * Months with a row for each week and a cell for each day. A click chooses a day; dragging, or a click with Shift,
- * chooses a range.
- */
+/** Months with a row for each week and a cell for each day. Dragging, or a click with Shift, chooses a range. */
 export function MonthGrid(props: MonthGridProps): ReactNode {
   const { span, range } = props;
   const grid = useRef<HTMLDivElement>(null);

@@ -16,10 +16,7 @@ export type Outage = {
   readonly error: Error;
   readonly since: number;
   readonly failures: number;
-  /**
-   * From the last failure to the next try; null means that there is none, because the same call would fail the same
-   * way.
-   */
+  /** From the last failure to the next try; null where there is none, because it would fail the same way. */
   readonly delayMillis: number | null;
   /** When it is tried next, in milliseconds; null when it is not tried again. */
   readonly nextTryAt: number | null;
@@ -36,10 +33,7 @@ export function isPassing(error: Error): boolean {
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }
 
-/**
- * The outage of a failed query, given the one that it was in before; undefined when its last answer was good. When
- * `previous` already includes the failure, it is returned as it is.
- */
+/** The outage of a failed query, or the `previous` one that already includes it; undefined after a good answer. */
 export function nextOutage(
   previous: Outage | undefined,
   state: QueryState,
@@ -64,10 +58,7 @@ export function nextOutage(
   };
 }
 
-/**
- * The delay before the next try: 2 s, doubling to 12 s, each up to a fifth longer at random, and never less than
- * Retry-After. Null when there is no next try.
- */
+/** The delay before the next try: 2 s, doubling to 12 s, a fifth longer at random, never below Retry-After; or null. */
 export function delayAfter(error: Error, failures: number, random: () => number): number | null {
   if (!isPassing(error)) return null;
   const doubled = Math.min(shortestDelayMillis * 2 ** (failures - 1), longestDelayMillis);
@@ -82,10 +73,7 @@ type Freshness =
   | { readonly kind: 'fresh'; readonly updatedAt: number }
   | { readonly kind: 'failing'; readonly outage: Outage; readonly dataOf: number };
 
-/**
- * The freshness of a page from all of its queries. If any of them fails, the page is failing, and the query that has
- * failed longest is named. The age is that of the oldest data shown. A 401 is left to the sign-in dialog.
- */
+/** The freshness of a page: its oldest data, and the query that has failed longest. A 401 is left to the sign-in. */
 export function freshnessOf(
   queries: readonly { state: QueryState; outage: Outage | undefined }[],
 ): Freshness {

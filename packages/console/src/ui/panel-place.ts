@@ -22,10 +22,7 @@ export function parsePanel<Kind extends string>(
   return kind && { kind, id: slash < 0 ? '' : text.slice(slash + 1) };
 }
 
-/**
- * The panel that the query of a hash names. `older` are fields of the hash that had its id in earlier releases, so that
- * a link from then still opens.
- */
+/** The panel that a hash names. `older` are fields that earlier releases had its id in: their links still open. */
 export function readPanel<Kind extends string>(
   search: Record<string, unknown>,
   kinds: readonly Kind[],

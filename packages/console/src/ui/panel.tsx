@@ -19,20 +19,14 @@ export const PanelSlot = createContext<HTMLElement | null>(null);
 type PanelProps = {
   kind: string;
   title: ReactNode;
-  /**
-   * Identifies what the panel shows. When the panel goes on to show something else, its content begins anew, but the
-   * focus stays where it is.
-   */
+  /** Identifies what the panel shows: of something else its content begins anew, but the focus stays. */
   id: string;
   closeLabel: string;
   onClose: () => void;
   children: ReactNode;
 };
 
-/**
- * A panel beside the page, which can still be used. Where there is little room, it lies over the page, and on a phone
- * it covers all of it.
- */
+/** A panel beside the page, which can still be used. It lies over a narrow page, and on a phone covers all of it. */
 export function Panel(props: PanelProps): ReactNode {
   const slot = useContext(PanelSlot);
   return slot === null ? null : createPortal(<Shell {...props} />, slot);
@@ -101,10 +95,7 @@ function limits({ windowPx }: { windowPx: number }): WidthLimits {
   };
 }
 
-/**
- * Moves the focus to the heading when the panel opens. When the panel closes with the focus in it, the focus returns to
- * where it was before; a row of a table is left to its table, which may have gone on to another row.
- */
+/** Moves the focus to the heading, and back when the panel closes with it, unless a row had it: its table does that. */
 function useFocusWithin(heading: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const before = document.activeElement;

@@ -15,10 +15,7 @@ export type PollNoteProps = {
   millis?: number;
 };
 
-/**
- * Says how often the page asks and how old its oldest data is, with a button to ask now. While something cannot be read,
- * the banner says so.
- */
+/** Says how often the page asks and how old its oldest data is, with a button; what cannot be read has a banner. */
 export function PollNote({ also = [], millis = pollMillis, ...props }: PollNoteProps): ReactNode {
   const queries = props.queries as readonly UseQueryResult<unknown>[];
   const now = useNow(1000);
@@ -108,10 +105,7 @@ export function useRead<T>(
 /** For `staleMillis` of what never changes. */
 export const neverStale = Number.POSITIVE_INFINITY;
 
-/**
- * For `placeholderData`, where the data of another key must not be shown. Without it, the query client would keep that
- * data on the screen.
- */
+/** For `placeholderData`, where the data of another key, which the client would keep, must not be shown. */
 export function noPlaceholder(): undefined {
   return undefined;
 }
@@ -131,10 +125,7 @@ export const searchPollMillis = 600_000;
 
 type Searched<To> = { readonly next_cursor: string | null; readonly searched_to: To | null };
 
-/**
- * Goes on where a page has ended without being full: a page looks at a limited number of rows, and whoever searches wants
- * more of them looked at. Answers the search while it goes on, and what reads on from a first page.
- */
+/** Goes on where a page, which looks at so many rows at most, is not full. Answers the search, and what reads on. */
 export function useReadOn<To, Page extends Searched<To>>() {
   const [searching, setSearching] = useState<Searching<To> | null>(null);
 

@@ -32,10 +32,7 @@ type SeparatorProps = {
   limits: (widths: { parentPx: number; windowPx: number }) => WidthLimits;
 };
 
-/**
- * The line between a part of the page and the rest. It can be dragged or moved by the arrow keys; a double click
- * restores the part's own width. The width is set without React, so that nothing is drawn again while it is dragged.
- */
+/** The line beside a part: it is dragged or moved by keys, and a double click restores the width, without React. */
 export function Separator(props: SeparatorProps): ReactNode {
   const { storageKey, variable, side } = props;
   const [kept, keep, forget] = useLocalStorage<number | null>({

@@ -8,10 +8,7 @@ type NameOf<Values, Value> = {
 }[keyof Values] &
   string;
 
-/**
- * What a form holds, the call that sends it, and what the service refused, by the names of the fields. What was refused
- * is forgotten with the next change.
- */
+/** What a form holds, the call that sends it, and what the service refused by field, until the next change. */
 export function useForm<Values extends object, Answer>(
   form: Pick<Act<Answer, void>, 'onDone' | 'changes'> & {
     /** What it holds at first. */

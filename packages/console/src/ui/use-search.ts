@@ -12,10 +12,7 @@ declare module '@tanstack/react-router' {
   }
 }
 
-/**
- * Changes the view state by a function of the previous one. The change is a new step for Back, unless it replaces the
- * previous step.
- */
+/** Changes the view state by a function of the one before: a step for Back, unless it replaces that one. */
 export type ChangeSearch<S> = (change: (before: S) => S, options?: SearchOptions) => void;
 
 type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
@@ -90,10 +87,7 @@ export type PagePanel<Kind extends string> = {
   readonly close: () => void;
 };
 
-/**
- * The panel that the hash names. Opening one is a step, so that Back closes it first; closing goes back by that step.
- * Going on to another panel is no step.
- */
+/** The panel that the hash names. To open one is a step, which closing goes back by; to go on to another is none. */
 export function usePanel<Kind extends string>(
   text: string | undefined,
   kinds: readonly Kind[],

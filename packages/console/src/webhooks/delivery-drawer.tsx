@@ -211,10 +211,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
 
 type Sent = { target: string; idempotency_key: string; body: string };
 
-/**
- * The delivery as a curl command. It has no signature: that takes the secret of the endpoint, which cannot be read
- * anywhere.
- */
+/** The delivery as a curl command, without a signature: that takes the secret, which cannot be read anywhere. */
 export function curlLine({ target, idempotency_key, body }: Sent): string {
   const headers = ['content-type: application/json', `webhook-id: ${idempotency_key}`];
   return shellLine([

@@ -95,10 +95,7 @@ async function sendAll(ids: readonly string[]): Promise<Map<string, Error>> {
   return failures;
 }
 
-/**
- * Removes rows from the cached lists. Requests that are under way are cancelled, because their answers might still
- * contain them.
- */
+/** Removes rows from the cached lists, and cancels requests under way, whose answers might still have them. */
 async function forget(client: QueryClient, ids: readonly string[]): Promise<void> {
   await client.cancelQueries({ queryKey: dlqKey });
   client.setQueriesData<DeadLetters>({ queryKey: [...dlqKey, 'rows'] }, (list) => {

@@ -66,9 +66,7 @@ function yearsOf(months: readonly { name: string; count: number }[]): YearCount[
   return [...counts].map(([year, count]) => ({ year, count }));
 }
 
-/**
- * Sums over days. `days` and `cold` count days, the others records; `most` is the busiest day, null without records.
- */
+/** Sums over days. `days` and `cold` count days, the others records; `most` is the busiest day, or null. */
 export type DaysSum = {
   readonly days: number;
   readonly count: number;

@@ -38,10 +38,7 @@ type ErasePanelProps = {
   onClose: () => void;
 };
 
-/**
- * The panel that erases: it shows what would go, asks for the name of what goes, and then shows the receipt, which
- * stays until the panel is closed.
- */
+/** The panel that erases: what would go, the question for its name, and the receipt, which stays until it is closed. */
 export function ErasePanel(props: ErasePanelProps): ReactNode {
   const { chosen, recordKey } = props;
   const [reach, setReach] = useState<EraseReach>('day');

@@ -37,10 +37,7 @@ export function scopeOfRecord(recordKey: string, reach: EraseReach): EraseScope 
   }
 }
 
-/**
- * The scope as the API wants it. The API takes no tenant alone, so that a forgotten field never means
- * everything: all of a tenant goes by all days.
- */
+/** The scope as the API wants it. No forgotten field may mean everything, so all of a tenant goes by all days. */
 export function requestOf(scope: EraseScope): EraseRequest {
   const { tenant, store, month, from, to, eventId, subject } = scope;
   const [first, last] = month === undefined ? [from, to] : monthEnds(month);

@@ -241,9 +241,7 @@ export function parsePaths(text: string): { paths: string[]; fault: string | nul
   return { paths, fault: null };
 }
 
-/**
- * The command line that does the same. `days` are the first and last day of the node, since the command needs a range.
- */
+/** The command line that does the same. `days` are the first and last of the node: the command needs a range. */
 export function exportLine(
   choice: ExportChoice,
   days: [string, string] | null,

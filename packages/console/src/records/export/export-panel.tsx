@@ -68,10 +68,7 @@ type ExportPanelProps = {
   onClose: () => void;
 };
 
-/**
- * The panel that exports a slice as a file: how large it is, what goes into it, and whether the page downloads it or a
- * job makes it.
- */
+/** The panel that exports a slice: how large it is, what goes into the file, and who makes it: the page, or a job. */
 export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { isOpen, onKept, onClose } = props;
   const run = useExport();
@@ -339,10 +336,7 @@ function startText(way: Way): string {
   return canPickFile() ? 'START: choose a file' : 'START download';
 }
 
-/**
- * How many rows the file will have, and about how large it will be. It warns when the table has a filter that exports
- * lack, and of what a spreadsheet would cut.
- */
+/** How large the file will be. It warns of a filter that exports lack, and of what a spreadsheet would cut. */
 function Estimate(props: {
   estimate: Sizes | undefined;
   choice: ExportChoice;
@@ -392,20 +386,14 @@ function Estimate(props: {
   );
 }
 
-/**
- * The latest value, or while `isHeld` the value from before. So a running export stays as it is while other nodes are
- * looked at.
- */
+/** The latest value, or while `isHeld` the one before: a running export stays while other nodes are looked at. */
 function useHeld<T>(value: T, isHeld: boolean): T {
   const held = useRef(value);
   if (!isHeld) held.current = value;
   return held.current;
 }
 
-/**
- * Calls `act` when the key changes: the outcome of an export belongs to its slice, so the panel begins anew with
- * another one.
- */
+/** Calls `act` when the key changes: an outcome belongs to its slice, so the panel begins anew with another one. */
 function useWhenChanged(key: string, act: () => void): void {
   const before = useRef(key);
   const current = useRef(act);

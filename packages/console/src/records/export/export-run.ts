@@ -3,10 +3,7 @@ import { ApiError, api, errorOf, reportSessionEnd } from '../../api/client.ts';
 import type { ExportRequest } from '../../api/types.ts';
 import type { Compression, ExportFormat } from '../../api/values.ts';
 
-/**
- * Where an export is. Times are in milliseconds; `rows` is null when they cannot be counted in the bytes. `downloading`
- * means that the browser downloads by itself, so that this page does not see the end.
- */
+/** Where an export is; `rows` is null where none can be counted. Of `downloading` the page does not see the end. */
 export type ExportState =
   | { step: 'ready' }
   | { step: 'starting' }

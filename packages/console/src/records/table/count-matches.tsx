@@ -10,10 +10,7 @@ import tableClasses from './table.module.css';
 /** What `CountMatches` shows. */
 type Counting = ReturnType<typeof useCount>;
 
-/**
- * Counts the records that fit a filter, page by page until it is stopped: when it is told to, or with `isAtOnce` by itself.
- * Null counts nothing.
- */
+/** Counts the records that fit a filter, page by page until it is stopped; with `isAtOnce` it begins by itself. */
 export function useCount(filter: Params | null, isAtOnce = false) {
   const client = useQueryClient();
   const key = JSON.stringify(filter);

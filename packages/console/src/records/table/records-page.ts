@@ -47,10 +47,7 @@ export type RecordsPage = {
   fault?: InputFault;
 };
 
-/**
- * A place in the order of records: of a tenant, and unless all of it was searched, of a store and a time; by time of a time
- * alone.
- */
+/** A place in the order of records: a tenant, and unless all of it was searched, a store and a time. */
 export type Searched = { tenant: string; store: string | null; occurred_at: string | null };
 
 /** A search asks for so many pages at most; NEXT goes on from there. */

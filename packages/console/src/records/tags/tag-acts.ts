@@ -59,9 +59,7 @@ function tagPath(id: string): string {
   return `/enrichment/tags/${encodeURIComponent(id)}`;
 }
 
-/**
- * Reads again what a tag of this tenant changes. Of the tree that is only the root, and what is open below the tenant.
- */
+/** Reads again what a tag of this tenant changes: of the tree only the root, and what is open below the tenant. */
 function refreshCoverage(client: QueryClient, tenant: string): void {
   void client.invalidateQueries({
     queryKey: treeKey,

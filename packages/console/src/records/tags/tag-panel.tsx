@@ -34,10 +34,7 @@ type TagPanelProps = {
   onClose: () => void;
 };
 
-/**
- * The panel that tags: it asks which dataset and which days, and shows how many records that is, and whether some would
- * be in both datasets.
- */
+/** The panel that tags days for a dataset: how many records that is, and whether some would be in both datasets. */
 export function TagPanel(props: TagPanelProps): ReactNode {
   const { place, onClose } = props;
   const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');

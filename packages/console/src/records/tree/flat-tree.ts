@@ -116,10 +116,7 @@ export function nodeAt(flat: FlatTree, position: number): VisibleNode | undefine
   return rowAt(flat, openRow + offset - tree.length, false);
 }
 
-/**
- * The node of a row, or of what stands behind the last row of a branch. `siblings` is -1 while their number is not
- * known.
- */
+/** The node of a row, or of what stands behind the last of a branch. `siblings` is -1 while nobody knows how many. */
 function rowAt(flat: FlatTree, index: number, isOpen: boolean): VisibleNode {
   const { branch, level, parent } = flat;
   const { rows, names, tail } = branch;

@@ -13,10 +13,7 @@ type TreeRowProps = {
   isChosen: boolean;
 };
 
-/**
- * One row of the tree. It is drawn again only when its own node changes, however fast the list scrolls. It has no
- * handlers: the list handles its clicks by `data-key`, `data-toggle` and `data-retry`.
- */
+/** One row of the tree, drawn again only when its own node changes. The list handles its clicks, by `data-…`. */
 export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
   const { node, top } = props;
   const style = { transform: `translateY(${top}px)` };
@@ -76,10 +73,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
   );
 }
 
-/**
- * Whether a row would be drawn the same again. Rows are compared by identity: the cache keeps those that did not
- * change.
- */
+/** Whether a row would be drawn the same again: the cache keeps the rows that did not change as they are. */
 function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
   if (before.top !== after.top) return false;
   if (before.isActive !== after.isActive || before.isChosen !== after.isChosen) return false;

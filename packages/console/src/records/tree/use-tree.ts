@@ -164,10 +164,7 @@ function reachable(open: ReadonlySet<string>): string[] {
   });
 }
 
-/**
- * Reads pages from the cache. The hash of each key is kept: computing a thousand of them at every draw was a third of
- * what opening a node cost.
- */
+/** Reads pages from the cache. To hash a thousand keys at every draw was a third of what opening a node cost. */
 function usePageStates(client: QueryClient) {
   const hashes = useRef(new Map<string, string>());
   const cache = client.getQueryCache();
@@ -182,9 +179,7 @@ function usePageStates(client: QueryClient) {
   };
 }
 
-/**
- * How many pages are loaded at once. A browser opens six connections; more pages would only wait, and slow every draw.
- */
+/** How many pages are loaded at once. A browser opens six connections: more would wait, and slow every draw. */
 const maxLoading = 24;
 
 /**

@@ -167,9 +167,7 @@ const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
   failed: 'the records read are not those that were counted',
 };
 
-/**
- * The state of a version as a word with a shape and a colour, and whether some of its records were erased or deleted.
- */
+/** The state of a version as a word with a shape and a colour, and whether records of it were erased or deleted. */
 export function VersionState({ version }: { version: DatasetVersion }): ReactNode {
   const { state, change } = version;
   const [Icon, tone] = marks[state];

@@ -19,10 +19,7 @@ import classes from './tenant.module.css';
 
 const mostDays = 36_500;
 
-/**
- * The form for the policy of a tenant, or the default one. A change that deletes more is confirmed first, with its
- * effect.
- */
+/** The form for a policy. A change that deletes more is confirmed first, with its effect. */
 export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   const form = usePolicyForm(policy);
   const { values, set, save } = form;
@@ -196,9 +193,7 @@ type DeletedCount = {
   readonly isPart: boolean;
 };
 
-/**
- * Counts, by the counters of its days, how many records of a tenant are older than a day. It is read when it is shown.
- */
+/** Counts, by the counters of its days, the records of a tenant that are older than a day, when it is shown. */
 function useEffectOfDeletion(
   tenant: string,
   firstKept: string | undefined,

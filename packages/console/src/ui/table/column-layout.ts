@@ -52,10 +52,7 @@ function entriesOf<Value>(
   return Object.fromEntries(Object.entries(object).filter(([, value]) => isValue(value)));
 }
 
-/**
- * All ids of `own`, in the order of `chosen` as far as that names them. One that it does not name, such as a column
- * that is new, stands behind the one that it follows in `own`.
- */
+/** All ids of `own`, in the order of `chosen`; one that it lacks stands behind the one that it follows in `own`. */
 export function orderIds(own: readonly string[], chosen: readonly string[]): string[] {
   const known = new Set(own);
   const ordered = chosen.filter((id) => known.has(id));

@@ -30,9 +30,7 @@ export type Column<Row> = {
    * a note, with its name (`fact`) or without. A column without a place is not on the card.
    */
   readonly card?: 'title' | 'line' | 'note' | 'fact';
-  /**
-   * Draws a cell. Links and buttons in it must take this tab index, so that Tab stops only at those of the active row.
-   */
+  /** Draws a cell. Its links and buttons take this tab index: Tab stops only at those of the active row. */
   readonly cell: (row: Row, tabIndex: number) => ReactNode;
   /** What the cell holds, for CSV. A column without it is not in there. */
   readonly value?: (row: Row) => CellValue;

@@ -1,10 +1,7 @@
 import { download } from '../copy-button.tsx';
 import type { CellValue, Column } from './column.ts';
 
-/**
- * The rows as CSV with a head, for spreadsheets: lines end by CRLF, and a cell that a spreadsheet would run as a formula
- * gets a leading apostrophe, as in the profile `spreadsheet` of exports.
- */
+/** The rows as CSV with a head for spreadsheets: lines end by CRLF, and what would run as a formula is disarmed. */
 export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const valued = columns.filter(({ value }) => value !== undefined);
   const lines = [

@@ -27,9 +27,7 @@ type ListProps<Row> = Omit<DataTableProps<Row>, 'place' | 'isWaiting'> & {
   place?: string;
 };
 
-/**
- * Shows the rows of one or more queries, or what takes their place: a first load, its failure, or that there are none.
- */
+/** The rows of some queries, or what takes their place: a first load, its failure, or that there are none. */
 export function List<Row>(props: ListProps<Row>): ReactNode {
   const { queries, name, placeholders = 16, isEmpty, empty, place = '', ...table } = props;
   const failure = useFailure(...queries);
@@ -137,10 +135,7 @@ export function rowsText(
 
 const placeText = (to: string, zone: Zone) => formatInstant(to.replace(/\.\d+/, ''), zone);
 
-/**
- * Buttons to the next and the previous page. The API gives the cursor of the next page; the way back uses the cursors
- * through which this page was reached.
- */
+/** Buttons to the next page, by the cursor from the API, and back, by those through which this one was reached. */
 function Pager(props: {
   list: PagedListProps<unknown, unknown>['query'];
   searching: Searching<string> | null;

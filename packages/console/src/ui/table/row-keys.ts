@@ -75,10 +75,7 @@ export function useRowKeys(props: {
   };
 }
 
-/**
- * The row that is a tab stop. When it leaves the list, the row that took its place becomes active; that row also gets
- * the focus if it would otherwise be lost.
- */
+/** The row that is a tab stop. When it leaves, the one in its place is, with the focus if that would be lost. */
 export function useFocusKept(props: {
   keys: readonly string[];
   active: string | null;

@@ -177,10 +177,7 @@ function useSame<Item>(list: readonly Item[]): readonly Item[] {
   return last.current;
 }
 
-/**
- * The layout that this browser has stored under the key. Mantine's hook would write at once what it has read, and so
- * lose what another release of the console has stored.
- */
+/** The layout that this browser stored. Mantine's hook would write it at once, and lose another release's. */
 function useKeptLayout(key: string): [ColumnLayout, (layout: ColumnLayout) => void] {
   const [layout, setLayout] = useState(() => parseLayout(withStorage((all) => all.getItem(key))));
   const keep = (next: ColumnLayout) => {

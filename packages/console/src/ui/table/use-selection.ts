@@ -3,10 +3,7 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 /** The selected rows, by their keys. */
 export type Selection = {
   readonly keys: ReadonlySet<string>;
-  /**
-   * Selects a row or removes it from the selection. With `isRange`, all rows from the one toggled last to this one get
-   * the same state as this one.
-   */
+  /** Selects a row or not. With `isRange`, all from the one toggled last to this one become as this one. */
   readonly toggle: (key: string, isRange: boolean) => void;
   readonly setAll: (isSelected: boolean) => void;
 };

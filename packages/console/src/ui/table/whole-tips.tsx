@@ -12,10 +12,7 @@ import classes from './whole-tips.module.css';
 
 type Tip = { text: string; left: number; top: number };
 
-/**
- * Shows the full text of each `ShortId` inside, over it, and copies it on a click. One component serves a whole list: a
- * tooltip component for each of 800 cells would cost more than the list.
- */
+/** Shows each `ShortId` inside in full, and copies it on a click: 800 tooltips would cost more than the list. */
 export function WholeTips({ children }: { children: ReactNode }): ReactNode {
   const [tip, setTip] = useState<Tip | null>(null);
   const [copied, setCopied] = useState<string | null>(null);
@@ -90,9 +87,7 @@ function useEscape(isShown: boolean, hide: () => void): void {
   }, [isShown]);
 }
 
-/**
- * An id shortened to its two ends. Hover and focus show all of it, a click copies it. To be used inside `WholeTips`.
- */
+/** An id shortened to its two ends, inside `WholeTips`. Hover and focus show all of it, a click copies it. */
 export function ShortId(props: { value: string; name: string; tabIndex?: number }): ReactNode {
   const { value, name, tabIndex = 0 } = props;
   return (

@@ -182,9 +182,7 @@ function pingText(url: string, outcome: PingedDelivery['outcome']): string {
 
 type Question = 'rotate' | 'endOld' | 'delete' | 'enable';
 
-/**
- * The buttons that send a ping, enable the endpoint, replace its secret, and delete it. All but the ping may ask first.
- */
+/** The buttons that ping, enable, rotate the secret of and delete the endpoint. All but the ping may ask first. */
 function EndpointActions(props: EndpointActionsProps): ReactNode {
   const { endpoint } = props;
   const path = endpointPath(endpoint.id);
@@ -333,10 +331,7 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
   },
 };
 
-/**
- * A call that changes the endpoint; a message tells when it is refused. `goneId` means that the endpoint is deleted by
- * it: the drawer, which may stay open for a moment, must not read it again.
- */
+/** A call that changes the endpoint. `goneId`: it is deleted, so the drawer must not read it again. */
 function useAction<T>(
   call: () => Promise<T>,
   onDone: (answer: T) => void,

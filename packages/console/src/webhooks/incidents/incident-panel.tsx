@@ -249,10 +249,7 @@ function missing({ held_back: held, deliveries }: IncidentDetail): readonly stri
   return held.filter((id) => deliveries.every(({ endpoint_id: other }) => other !== id));
 }
 
-/**
- * The endpoints that did not get the incident when it was reported, for their filters or for what waited, some of which may
- * be deleted by now. With an incident, a button sends it to them.
- */
+/** The endpoints that did not get the incident, of which some may be deleted by now. A button may send it to them. */
 function NotSent(props: {
   title: string;
   ids: readonly string[];

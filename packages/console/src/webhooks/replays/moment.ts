@@ -2,10 +2,7 @@ import { dayMillis } from '../../ui/days.ts';
 
 const spans: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMillis };
 
-/**
- * Reads a moment as people write it: a span ago such as 24h, a day, or a time, all in UTC. `edge` says which end of a day is
- * meant. Null: it is none of these.
- */
+/** Reads a span ago such as 24h, a day or a time, in UTC; null for others. `edge`: which end of a day is meant. */
 export function readMoment(
   text: string,
   { nowMillis, edge }: { nowMillis: number; edge: 'first' | 'last' },
