@@ -104,7 +104,7 @@ test(
       await open(page);
       await expectPanel(page, title);
       expect(hashOf(page), place).toContain(`panel=${panel}`);
-      const link = page.url();
+      const address = page.url();
       await page.goBack();
       await noPanel(page);
       expect(hashOf(page), place).not.toContain('panel=');
@@ -112,8 +112,10 @@ test(
       await expectPanel(page, title);
       await page.reload();
       await expectPanel(page, title);
-      // Closing goes back by the step that opened the panel, also after a reload.
+      // Closing goes back by the step that opened the panel, also after a reload, and from a link in it.
       const steps = await page.evaluate<number>('history.length');
+      const link = drawerOf(page).getByRole('link').first();
+      if ((await link.count()) > 0) await link.focus();
       await page.keyboard.press('Escape');
       await noPanel(page);
       expect(hashOf(page), place).not.toContain('panel=');
@@ -121,7 +123,7 @@ test(
 
       await page.goto('/#/no-such-page');
       await page.getByText('There is no such page').waitFor();
-      await page.goto(link);
+      await page.goto(address);
       await expectPanel(page, title);
       await drawerOf(page)
         .getByRole('button', { name: /^Close/ })
@@ -226,6 +228,16 @@ test.each([
   if (where === 'instead of') expect(panel).toMatchObject({ x: 0, y: 0, width, height: 844 });
   const edge = page.getByRole('separator', { name: 'Width of the panel' });
   expect(await edge.isVisible()).toBe(width > 1280);
+});
+
+test('the buttons of an endpoint stand in one line of a panel of 460 px', async () => {
+  const page = await filled.open('/endpoints', { viewport: { width: 1394, height: 844 } });
+  await recordRows(page).first().press('Enter');
+  const topOf = async (name: RegExp) =>
+    (await drawerOf(page).getByRole('button', { name }).boundingBox())?.y;
+  await drawerOf(page).getByRole('button', { name: 'Ping' }).waitFor();
+  expect((await boxOf(page, 'aside[data-drawer]')).width).toBeCloseTo(460, 0);
+  expect(await topOf(/^Delete/)).toBe(await topOf(/^Ping/));
 });
 
 test('a panel is as wide as it is dragged, on every page and after a reload', async () => {

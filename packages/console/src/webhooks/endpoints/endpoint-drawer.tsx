@@ -225,7 +225,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
   const answers = { enable: discard, rotate, endOld, delete: remove };
   const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
   return (
-    <div className="drawer-actions">
+    <div className="drawer-actions" data-many>
       <Button
         loading={ping.isPending}
         disabled={!endpoint.enabled}
@@ -252,8 +252,11 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
           End old secrets …
         </Button>
       )}
-      <span className="grow" />
-      <Button className="danger" loading={remove.isPending} onClick={() => setQuestion('delete')}>
+      <Button
+        className="danger push"
+        loading={remove.isPending}
+        onClick={() => setQuestion('delete')}
+      >
         Delete …
       </Button>
       {question !== null && (
