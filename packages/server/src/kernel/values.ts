@@ -9,6 +9,7 @@ export const scopes = [
   'webhooks:read',
   'deliveries:retry',
   'dlq:operate',
+  'endpoints:manage',
   'webhooks:manage',
   'retention:manage',
   'audit:read',
@@ -30,7 +31,8 @@ const included: { readonly [S in Scope]?: readonly Scope[] } = {
   'webhooks:read': ['incidents:read'],
   'deliveries:retry': ['webhooks:read', 'incidents:read'],
   'dlq:operate': ['deliveries:retry', 'webhooks:read', 'incidents:read'],
-  'webhooks:manage': ['deliveries:retry', 'webhooks:read', 'incidents:read'],
+  'endpoints:manage': ['webhooks:read', 'incidents:read'],
+  'webhooks:manage': ['endpoints:manage', 'deliveries:retry', 'webhooks:read', 'incidents:read'],
   'retention:manage': ['enrichment:read'],
   admin: scopes,
 };
@@ -46,7 +48,10 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   'webhooks:read': 'read endpoints, deliveries and dead letters',
   'deliveries:retry': 'retry and skip a delivery, and replay an endpoint',
   'dlq:operate': 'retry in bulk as well, and follow bulk jobs; discard nothing',
-  'webhooks:manage': 'make, change and delete endpoints, and rotate their secrets',
+  'endpoints:manage':
+    'make, change and test endpoints, and rotate their secrets; retry and discard nothing',
+  'webhooks:manage':
+    'manage endpoints as well, delete them, retry and replay, and make links to the portal',
   'retention:manage': 'set policies, and begin runs and verifications',
   'audit:read': 'read and verify the audit log, and see tokens and sessions',
   admin: 'all of it, and what is destructive: erase, purge, adopt a store',

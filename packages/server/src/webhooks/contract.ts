@@ -68,7 +68,7 @@ const withSecret = Type.Object({
 export const webhooksContract = {
   ...routesUnder('Webhooks', {
     createEndpoint: {
-      scope: 'webhooks:manage',
+      scope: 'endpoints:manage',
       method: 'POST',
       path: '/webhook/endpoints',
       summary: 'Register an endpoint',
@@ -121,7 +121,7 @@ export const webhooksContract = {
       },
     },
     changeEndpoint: {
-      scope: 'webhooks:manage',
+      scope: 'endpoints:manage',
       method: 'PATCH',
       path: '/webhook/endpoints/:id',
       summary: 'Change, disable or enable an endpoint',
@@ -157,7 +157,7 @@ export const webhooksContract = {
       responses: { 204: { description: 'Deleted.' } },
     },
     rotateSecret: {
-      scope: 'webhooks:manage',
+      scope: 'endpoints:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/rotate-secret',
       summary: 'Give an endpoint a new secret',
@@ -169,7 +169,7 @@ export const webhooksContract = {
       },
     },
     endOldSecrets: {
-      scope: 'webhooks:manage',
+      scope: 'endpoints:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/end-old-secrets',
       summary: 'Let only the present secret of an endpoint sign',
@@ -181,7 +181,7 @@ export const webhooksContract = {
       },
     },
     pingEndpoint: {
-      scope: 'webhooks:manage',
+      scope: 'endpoints:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/ping',
       summary: 'Send an event of type webhook.ping to an endpoint',

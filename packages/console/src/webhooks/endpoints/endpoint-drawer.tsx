@@ -63,7 +63,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       closeLabel="Close endpoint"
       onClose={onClose}
     >
-      {endpoint !== undefined && hasScope('webhooks:manage') && (
+      {endpoint !== undefined && hasScope('endpoints:manage') && (
         <EndpointActions
           endpoint={endpoint}
           isEditing={isEditing}
@@ -185,6 +185,8 @@ type Question = 'rotate' | 'endOld' | 'delete' | 'enable';
 /** The buttons that ping, enable, rotate the secret of and delete the endpoint. All but the ping may ask first. */
 function EndpointActions(props: EndpointActionsProps): ReactNode {
   const { endpoint } = props;
+  const { hasScope } = useSession();
+  const mayDiscard = hasScope('webhooks:manage');
   const path = endpointPath(endpoint.id);
   const [question, setQuestion] = useState<Question | null>(null);
   const ping = useAction(
@@ -223,7 +225,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     endpoint.id,
   );
   const answers = { enable: discard, rotate, endOld, delete: remove };
-  const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
+  const isAsked = mayDiscard && !endpoint.enabled && endpoint.backlog.count > 0;
   return (
     <div className="drawer-actions" data-many>
       <Button
@@ -239,11 +241,11 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       </Button>
       <Button
         loading={enable.isPending || discard.isPending}
-        onClick={() => (hasBacklog ? setQuestion('enable') : enable.mutate())}
+        onClick={() => (isAsked ? setQuestion('enable') : enable.mutate())}
       >
-        {endpoint.enabled ? 'Disable' : hasBacklog ? 'Enable …' : 'Enable'}
+        {endpoint.enabled ? 'Disable' : isAsked ? 'Enable …' : 'Enable'}
       </Button>
-      <ReplayButton endpoint={endpoint} />
+      {hasScope('deliveries:retry') && <ReplayButton endpoint={endpoint} />}
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret …
       </Button>
@@ -252,13 +254,15 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
           End old secrets …
         </Button>
       )}
-      <Button
-        className="danger push"
-        loading={remove.isPending}
-        onClick={() => setQuestion('delete')}
-      >
-        Delete …
-      </Button>
+      {mayDiscard && (
+        <Button
+          className="danger push"
+          loading={remove.isPending}
+          onClick={() => setQuestion('delete')}
+        >
+          Delete …
+        </Button>
+      )}
       {question !== null && (
         <Confirmation
           question={question}

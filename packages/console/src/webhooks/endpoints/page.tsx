@@ -86,7 +86,7 @@ export function EndpointsPage(): ReactNode {
         }
         queries={[list]}
       >
-        {hasScope('webhooks:manage') && (
+        {hasScope('endpoints:manage') && (
           <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
             New endpoint
           </Button>
