@@ -18,7 +18,7 @@ const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | nu
   retryAfterSeconds,
 });
 const delivered = { failureClass: null, retryAfterSeconds: null };
-const fresh: ClaimedDelivery = { attempts: 0, maxAttempts: 8, scheduleFrom: 0 };
+const fresh: ClaimedDelivery = { attempts: 0, max_attempts: 8, schedule_from: 0 };
 
 describe('the delay after a failed attempt', () => {
   test('follows the default schedule: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h', () => {
@@ -66,7 +66,7 @@ describe('what a delivery becomes by an attempt', () => {
   });
 
   test('begins the schedule again after a re-arm', () => {
-    const rearmed = { attempts: 8, maxAttempts: 16, scheduleFrom: 8 };
+    const rearmed = { attempts: 8, max_attempts: 16, schedule_from: 8 };
     expect(outcomeOf(rearmed, failure('status'), defaultSchedule, 0.5).delaySeconds).toBe(5);
   });
 
@@ -82,7 +82,7 @@ describe('what a delivery becomes by an attempt', () => {
         fc.array(result, { maxLength: 40 }),
         retried,
         (budget, results, retries) => {
-          let delivery: ClaimedDelivery = { attempts: 0, maxAttempts: budget, scheduleFrom: 0 };
+          let delivery: ClaimedDelivery = { attempts: 0, max_attempts: budget, schedule_from: 0 };
           let status = 'queued';
           for (const [i, one] of results.entries()) {
             if (status === 'delivered') return;
@@ -90,7 +90,7 @@ describe('what a delivery becomes by an attempt', () => {
             if (isParked && !retries[i]) continue;
             if (isParked) {
               const { attempts } = delivery;
-              delivery = { attempts, maxAttempts: attempts + budget, scheduleFrom: attempts };
+              delivery = { attempts, max_attempts: attempts + budget, schedule_from: attempts };
             }
             const outcome = outcomeOf(delivery, one, defaultSchedule, 0.5);
             expect(outcome.attempts).toBe(delivery.attempts + 1);
@@ -103,7 +103,7 @@ describe('what a delivery becomes by an attempt', () => {
             delivery = {
               ...delivery,
               attempts: outcome.attempts,
-              maxAttempts: outcome.maxAttempts,
+              max_attempts: outcome.maxAttempts,
             };
             status = outcome.status;
           }

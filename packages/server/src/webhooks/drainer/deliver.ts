@@ -99,15 +99,10 @@ export function endOf(
   },
 ): Ended {
   const { result, lease, startedAt, random, breaker } = made;
-  const delivery = {
-    attempts: row.attempts,
-    maxAttempts: row.max_attempts,
-    scheduleFrom: row.schedule_from,
-  };
   const isHeldBack = isThrottled(result, row.throttled_seconds);
   const attempted = isHeldBack
     ? throttledOutcome(row, breaker?.throttleSeconds ?? result.retryAfterSeconds ?? 1)
-    : outcomeOf(delivery, result, config.schedule, random);
+    : outcomeOf(row, result, config.schedule, random);
   const outcome = untilExpiry(attempted, config, row.age_seconds + result.durationMillis / 1000);
   return {
     endpointId: row.endpoint_id,
@@ -154,12 +149,7 @@ export function expiredEnd(
 }
 
 /** The part of a claimed delivery that decides what an attempt makes of it. */
-export type ClaimedDelivery = {
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  /** How many attempts had been made when the retry schedule last began: 0, or more after a manual retry. */
-  readonly scheduleFrom: number;
-};
+export type ClaimedDelivery = Pick<ClaimedRow, 'attempts' | 'max_attempts' | 'schedule_from'>;
 
 /** What an attempt makes of a delivery (SPEC §6). */
 type Outcome = {
@@ -186,18 +176,18 @@ export function outcomeOf(
   const { failureClass } = result;
   const ended = { delaySeconds: null, heldBy: null, failureClass, attempts };
   if (failureClass === null) {
-    return { ...ended, status: 'delivered', maxAttempts: delivery.maxAttempts };
+    return { ...ended, status: 'delivered', maxAttempts: delivery.max_attempts };
   }
   const isFinal = failureClass === 'gone' || failureClass === 'final_status';
-  if (isFinal || attempts >= delivery.maxAttempts) {
+  if (isFinal || attempts >= delivery.max_attempts) {
     return { ...ended, status: 'abandoned', maxAttempts: attempts };
   }
-  const made = attempts - delivery.scheduleFrom;
+  const made = attempts - delivery.schedule_from;
   const { seconds, heldBy } = delayAfter(made, schedule, result.retryAfterSeconds, random);
   return {
     status: 'pending',
     attempts,
-    maxAttempts: delivery.maxAttempts,
+    maxAttempts: delivery.max_attempts,
     delaySeconds: seconds,
     heldBy,
     failureClass,

@@ -314,7 +314,7 @@ test('a waiting row can be purged, and a backlog goes with its endpoint', async 
 test('a look says of an endpoint whether more is due than what is being attempted', async () => {
   const id = await disabledEndpoint();
   const look = async () =>
-    (await findWaitingAmong(world.db, [id], [laneOf(id)])).map((endpoint) => endpoint.has_free);
+    (await findWaitingAmong(world.db, [id], [laneOf(id)])).map((endpoint) => endpoint.hasFree);
   const lease = (until: string) =>
     world.db.query(sql`
     update deliveries set lease = 7, leased_until = now() + ${until}::interval where endpoint_id = ${id}`);

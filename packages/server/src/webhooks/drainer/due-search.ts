@@ -2,12 +2,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import { restAfter, scanMillis } from './pace.ts';
-import {
-  type DueEndpoint,
-  findWaitingAmong,
-  findWaitingEndpoints,
-  followDueIndex,
-} from './queries.ts';
+import { findWaitingAmong, findWaitingEndpoints, followDueIndex } from './queries.ts';
 import type { Scheduler } from './scheduler.ts';
 
 type Options = {
@@ -118,11 +113,11 @@ export class DueSearch {
       });
       const deleted: string[] = [];
       for (const endpoint of found) {
-        if (endpoint.is_deleted) deleted.push(endpoint.id);
-        if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
+        if (endpoint.isDeleted) deleted.push(endpoint.id);
+        if (endpoint.dueMillis > 0) soonest = Math.min(soonest, endpoint.dueMillis);
         // What is being attempted here would only lead to a claim of nothing, and meanwhile to no head start.
-        else if (endpoint.has_free && !endpoint.is_deleted && endpoint.enabled) {
-          if (lanes.has(endpoint.lane)) scheduler.learn(factsOf(endpoint), askedAt);
+        else if (endpoint.hasFree && !endpoint.isDeleted && endpoint.enabled) {
+          if (lanes.has(endpoint.lane)) scheduler.learn(endpoint, askedAt);
         }
       }
       this.#discard(deleted);
@@ -152,18 +147,4 @@ export class DueSearch {
       this.#options.log.warn({ err: error }, 'rows of a deleted endpoint could not be discarded');
     }
   }
-}
-
-function factsOf(endpoint: DueEndpoint) {
-  return {
-    id: endpoint.id,
-    lane: endpoint.lane,
-    tenant: endpoint.tenant,
-    breaker: { failuresInRow: endpoint.failures_in_row, pausesInRow: endpoint.pauses_in_row },
-    pausedMillis: endpoint.paused_ms,
-    throttledMillis: endpoint.throttled_ms,
-    ratePerSecond: endpoint.rate_limit,
-    maxInFlight: endpoint.max_in_flight,
-    hasProbe: endpoint.has_probe,
-  };
 }

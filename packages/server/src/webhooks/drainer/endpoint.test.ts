@@ -141,12 +141,20 @@ describe('the breaker', () => {
     expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600]);
   });
 
+  test('is known by the database to one that takes over, with the pauses before', () => {
+    learn('a', { failuresInRow: 60, pausesInRow: 3, pausedMillis: -1 });
+    expect(countOf(claimAll(), 'a')).toBe(1);
+    const told = { failuresInRow: 61, pausesInRow: 4, pauseSeconds: 240 };
+    expect(finish('a', true, 'probe')).toMatchObject(told);
+  });
+
   test("lets an operator's retry pass while it is open", () => {
     learn('a');
     breakOpen('a');
     expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
     learn('a', {
-      breaker: { failuresInRow: 20, pausesInRow: 1 },
+      failuresInRow: 20,
+      pausesInRow: 1,
       pausedMillis: 30_000,
       hasProbe: true,
     });
@@ -157,7 +165,7 @@ describe('the breaker', () => {
   test('stays as it was when an operator retries in vain, and closes when that succeeds', () => {
     learn('a');
     breakOpen('a');
-    const paused = { breaker: { failuresInRow: 20, pausesInRow: 1 }, pausedMillis: 30_000 };
+    const paused = { failuresInRow: 20, pausesInRow: 1, pausedMillis: 30_000 };
     for (let n = 0; n < 5; n += 1) {
       learn('a', { ...paused, hasProbe: true });
       expect(claimAll()).toMatchObject([{ endpointId: 'a', onlyProbes: true }]);
@@ -200,7 +208,7 @@ describe('the breaker', () => {
     claimAll(1);
     finish('a', false);
     world.scheduler.learn(
-      facts('a', { breaker: { failuresInRow: 20, pausesInRow: 1 }, pausedMillis: 9000 }),
+      facts('a', { failuresInRow: 20, pausesInRow: 1, pausedMillis: 9000 }),
       askedAt,
     );
     expect(countOf(claimAll(), 'a')).toBeGreaterThan(0);

@@ -3,11 +3,10 @@ import { afterFailure, type Breaker, closedBreaker, Rate } from './pace.ts';
 import { Throttle } from './throttle.ts';
 
 /** An endpoint that may have deliveries due, as the database describes it. */
-export type EndpointFacts = {
+export type EndpointFacts = Breaker & {
   readonly id: string;
   readonly lane: number;
   readonly tenant: string;
-  readonly breaker: Breaker;
   /** Milliseconds until the breaker's pause ends, negative when it is over; null when the breaker is closed. */
   readonly pausedMillis: number | null;
   /** Milliseconds until its receiver takes more, negative when it does again; null when it never refused any. */
@@ -90,7 +89,7 @@ export class Endpoint {
     this.id = facts.id;
     this.lane = facts.lane;
     this.tenant = facts.tenant;
-    this.#window = facts.breaker.failuresInRow === 0 ? Math.min(firstWindow, most) : 1;
+    this.#window = facts.failuresInRow === 0 ? Math.min(firstWindow, most) : 1;
     this.#most = most;
     this.#now = now;
   }
@@ -107,7 +106,8 @@ export class Endpoint {
     // database's answer.
     const isQuiet = this.inFlight === 0 && this.unwritten === 0;
     if (isQuiet && this.#changedAt < askedAt) {
-      this.#breaker = facts.breaker;
+      const { failuresInRow, pausesInRow } = facts;
+      this.#breaker = { failuresInRow, pausesInRow };
       this.#pausedUntil = facts.pausedMillis === null ? null : now + facts.pausedMillis;
       this.#throttle.takeOver(now, facts.throttledMillis);
     }

@@ -6,6 +6,7 @@ import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
 import type { DeliverySettings } from '../delivery-settings.contract.ts';
 import { allLanes } from '../lanes.ts';
 import { configVersion, isPolled } from '../queries.ts';
+import type { EndpointFacts } from './endpoint.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
@@ -52,27 +53,14 @@ export async function unlockLanes(db: Queryable, lanes: readonly number[]): Prom
 }
 
 /** An endpoint that has deliveries queued or pending, due now or later. */
-export type DueEndpoint = {
-  id: string;
-  lane: number;
-  tenant: string;
+export type DueEndpoint = EndpointFacts & {
   /** Whether a drainer may send to it: it is enabled, and its receiver does not fetch by itself. */
-  enabled: boolean;
-  is_deleted: boolean;
-  failures_in_row: number;
-  pauses_in_row: number;
-  /** Milliseconds until the breaker's pause ends, negative when it is over; null when the breaker is closed. */
-  paused_ms: number | null;
-  /** Milliseconds until its receiver takes more, negative when it does again; null when it never refused any. */
-  throttled_ms: number | null;
-  rate_limit: number | null;
-  /** Attempts under way at once, at most; null means no bound of its own. */
-  max_in_flight: number | null;
+  readonly enabled: boolean;
+  readonly isDeleted: boolean;
   /** Milliseconds until its earliest delivery is due; negative when one is due already. */
-  due_ms: number;
+  readonly dueMillis: number;
   /** Whether anything that is due is not being attempted already. */
-  has_free: boolean;
-  has_probe: boolean;
+  readonly hasFree: boolean;
 };
 
 const isFree = sql`(d.leased_until is null or d.leased_until < now())`;
@@ -90,13 +78,13 @@ const hasProbe = sql`exists (
     where d.lane = e.lane and d.endpoint_id = e.id and d.is_probe and d.next_attempt_at is not null
   )`;
 
-const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled and not ${isPolled} as enabled, e.deleted_at is not null as is_deleted,
-  e.failures_in_row, e.pauses_in_row, e.rate_limit,
-  (e.delivery ->> 'max_in_flight')::int as max_in_flight,
-  (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
-  (extract(epoch from e.throttled_until - now()) * 1000)::float8 as throttled_ms,
-  (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
-  ${hasFree} as has_free, ${hasProbe} as has_probe`;
+const millisUntil = (time: string) =>
+  sql`(extract(epoch from ${raw(time)} - now()) * 1000)::float8`;
+const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled and not ${isPolled} as enabled,
+  e.deleted_at is not null as "isDeleted", e.failures_in_row as "failuresInRow", e.pauses_in_row as "pausesInRow",
+  e.rate_limit as "ratePerSecond", (e.delivery ->> 'max_in_flight')::int as "maxInFlight",
+  ${millisUntil('e.paused_until')} as "pausedMillis", ${millisUntil('e.throttled_until')} as "throttledMillis",
+  ${millisUntil('heads.next_attempt_at')} as "dueMillis", ${hasFree} as "hasFree", ${hasProbe} as "hasProbe"`;
 
 /** The CTE `heads`: what is due first of each endpoint that waits, for one look-up each, however many rows it has. */
 export const waitingHeads = (lanes: readonly number[]): Sql => sql`

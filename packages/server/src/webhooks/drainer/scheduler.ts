@@ -1,11 +1,7 @@
+import type { ClaimRequest } from '../claim.ts';
 import { type AttemptRole, Endpoint, type EndpointFacts } from './endpoint.ts';
 
-export type Claim = {
-  readonly endpointId: string;
-  readonly lane: number;
-  readonly count: number;
-  /** Whether those are meant that were never tried; otherwise those that wait for another attempt. */
-  readonly isFresh: boolean;
+export type Claim = Readonly<ClaimRequest> & {
   /** Whether the endpoint is paused, so that only an operator's retry may be claimed. */
   readonly onlyProbes: boolean;
 };

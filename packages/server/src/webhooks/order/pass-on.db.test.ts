@@ -46,7 +46,7 @@ test.each(['before', 'after'])(
     const due = await blocksIn(async (db) => {
       await followDueIndex(db, 'transaction');
       const [found] = await findWaitingAmong(db, [id], [lane]);
-      expect(found).toMatchObject({ has_free: false });
+      expect(found).toMatchObject({ hasFree: false });
       expect(await claimDeliveries(db, [claim], lease)).toEqual([]);
     });
     const passing = await blocksIn(async (db) => {

@@ -9,7 +9,7 @@ export const facts = (id: string, more: Partial<EndpointFacts> = {}): EndpointFa
   id,
   lane: 1,
   tenant: `tenant of ${id}`,
-  breaker: closedBreaker,
+  ...closedBreaker,
   pausedMillis: null,
   throttledMillis: null,
   ratePerSecond: null,
