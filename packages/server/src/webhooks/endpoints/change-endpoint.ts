@@ -152,29 +152,25 @@ function warningsOf(before: queries.EndpointRow, after: queries.EndpointRow): st
   return warnings;
 }
 
+type NewHeaders = { id: string; change: Change; isElsewhere: boolean; sealed: Buffer | null };
+
 /**
  * The headers of an endpoint after a change, sealed; null: as they are. They are meant for one receiver, so those not
  * named anew are gone when the URL leads elsewhere, and also those that no key opens.
  */
 function newHeaders(
   { secretBox }: Pick<WebhookOptions, 'secretBox'>,
-  {
-    id,
-    change,
-    isElsewhere,
-    sealed,
-  }: { id: string; change: Change } & {
-    isElsewhere: boolean;
-    sealed: Buffer | null;
-  },
+  { id, change, isElsewhere, sealed }: NewHeaders,
 ): SealedHeaders | null {
   if (change.headers === undefined && !isElsewhere) return null;
   const box = secretBox();
-  let before: CustomHeaders = {};
   const isKept = sealed !== null && !isElsewhere && canOpen(box, sealed, id);
-  if (isKept) before = openHeaders(box, id, sealed);
-  const given = change.headers === undefined ? {} : change.headers;
-  return sealHeaders(box, id, changeHeaders(before, given));
+  const before: CustomHeaders = isKept ? openHeaders(box, id, sealed) : {};
+  return sealHeaders(
+    box,
+    id,
+    changeHeaders(before, change.headers === undefined ? {} : change.headers),
+  );
 }
 
 /** Settings after a change. A null means "back to the default", and what is not named stays. */

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { runEventTypes } from '../../exports/values.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -6,11 +7,10 @@ import { nearestOf } from '../../kernel/nearest.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { CatalogueType } from '../contract.ts';
+import type { CatalogueType, webhooksContract } from '../contract.ts';
 import { mostTypes } from '../event-types/catalogue.ts';
 import { listTypes } from '../event-types/queries.ts';
 import { isPattern } from '../subscription.ts';
-import type { EndpointHealth } from '../values.ts';
 import * as queries from './queries.ts';
 import { readStory, withFaring } from './story.ts';
 
@@ -22,14 +22,7 @@ export async function listEndpoints(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  request: {
-    tenant?: string;
-    health?: EndpointHealth;
-    q?: string;
-    include?: 'hours';
-    limit?: number;
-    cursor?: string;
-  },
+  request: Static<typeof webhooksContract.listEndpoints.query>,
 ) {
   const { limit, cursor, tenant, health, q } = request;
   const filters = { tenant, health, q };

@@ -9,7 +9,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { ClaimedRow } from '../claim.ts';
-import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
+import type { AcceptedDelivery, acceptedIncidentSchema, newIncidentSchema } from '../contract.ts';
 import type { Catalogue } from '../event-types/catalogue.ts';
 import { listHeldBack } from '../hold-back-queries.ts';
 import type { WebhookOptions } from '../options.ts';
@@ -20,12 +20,7 @@ import { listDeliveriesOfIncident } from './queries.ts';
 import { isSameRequest, requestDigest } from './report-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
-type Accepted = {
-  id: string;
-  deliveries: AcceptedDelivery[];
-  held_back?: string[];
-  warnings?: string[];
-};
+type Accepted = Static<typeof acceptedIncidentSchema>;
 
 export type Report = {
   request: Request;

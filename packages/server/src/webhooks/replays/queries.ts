@@ -5,14 +5,12 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { armed, countOut } from '../dead-letters/queries.ts';
+import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import type { PacedTable } from '../paced-queries.ts';
 import { isHeldBack, isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
-
-/** The tenants that whoever asks may touch; null means all. */
-type Reach = readonly string[] | null;
 
 const outcome = sql`(select json_build_object('waiting', count(*) filter (where d.status = 'queued'),
     'pending', count(*) filter (where d.status = 'pending'),
