@@ -115,7 +115,6 @@ export const deliverySettingsSchema = Type.Object(
 );
 export type DeliverySettings = Static<typeof deliverySettingsSchema>;
 
-/** A change of these settings: null puts one back to its default. */
 export const deliveryChangeSchema = exactly(
   {
     timeout_seconds: Type.Optional(nullable(timeoutSchema)),

@@ -29,7 +29,6 @@ export async function getDeliveryHours(
   return toSeries(from, hours, counts);
 }
 
-/** The rows of a list, each with the last hours of its endpoint. */
 export async function withHours<Row>(
   db: Queryable,
   rows: readonly Row[],

@@ -114,7 +114,6 @@ export const acceptedIncidentSchema = Type.Object({
   ),
 });
 
-/** What became of the lines of a batch. */
 export const reportedLinesSchema = Type.Object({
   accepted: Type.Integer({ description: 'incidents that are stored now, and durable' }),
   duplicates: Type.Integer({ description: 'reported before, under the same idempotency key' }),
@@ -156,7 +155,6 @@ export const deliveryCountsSchema = Type.Object({
   discarded: Type.Integer(),
 });
 
-/** An incident as lists show it. */
 export const listedIncidentSchema = Type.Object({
   ...incidentSchema.properties,
   delivery_counts: Type.Optional(deliveryCountsSchema),
@@ -192,7 +190,6 @@ export const incidentDetailSchema = Type.Object({
   }),
 });
 
-/** What incidents lose by an erasure. */
 export const erasedIncidentsSchema = Type.Object({
   count: Type.Integer({ description: 'incidents whose payload is removed' }),
   cancelled: Type.Integer({ description: 'deliveries that waited to be sent, and are discarded' }),

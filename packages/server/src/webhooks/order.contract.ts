@@ -40,7 +40,6 @@ const skippedSchema = Type.Object({
   next: nullable(Type.String({ description: 'the delivery that goes now; null: none waits yet' })),
 });
 
-/** The routes of what waits in order. */
 export const orderContract = routesUnder('Webhooks', {
   listBlockedKeys: {
     scope: 'webhooks:read',

@@ -3,7 +3,6 @@ import { instantSchema, nullable } from '../platform/http/schemas.contract.ts';
 import { bulkJobSchema } from './deliveries.contract.ts';
 import { deliveryHoursSchema, endpointSchema } from './schemas.contract.ts';
 
-/** How webhooks fare. */
 export const webhooksOverviewSchema = Type.Object({
   abandoned: Type.Integer({ description: 'deliveries without attempts left' }),
   pending: Type.Integer({ description: 'deliveries that failed and are tried again' }),

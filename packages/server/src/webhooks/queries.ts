@@ -26,7 +26,6 @@ export function walked(
 const walksOn = (limit: number) => sql`
   select ${instantText('created_at')} as at, id from walked order by created_at, id offset ${limit - 1}`;
 
-/** Whether a delivery ended more than `days` days ago. */
 const isOver = (
   delivery: string,
   days: number,
@@ -99,7 +98,6 @@ export async function forgetHandedOut(db: Queryable, limit: number): Promise<num
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes the idempotency keys that have run out, and so are free again. */
 export async function forgetKeys(db: Queryable): Promise<void> {
   await db.query(sql`delete from incident_keys where ${hasRunOut}`);
 }
@@ -183,7 +181,6 @@ export const unpolledSince = sql`(
 /** Whether that is long enough for somebody to be told. */
 export const isUnpolled = sql`url = ${raw(`'${pollUrl}'`)} and ${unpolledSince} <= now() - interval '1 hour'`;
 
-/** Whether incidents are held back from the endpoint `e` now. */
 export const isHeldBack = raw('e.held_back_from is not null and e.held_back_until is null');
 
 /** Since when they are or were, as JSON; null: they were not. */
@@ -359,7 +356,6 @@ export async function erasePayloads(
         and not exists (select from deliveries d where d.incident_id = i.id and d.endpoint_id = e.id)))`);
 }
 
-/** The attempts `a` that have an answer, of some deliveries `d`. */
 export const attemptsWithAnswers = (deliveries: Sql) => sql`delivery_attempts a
   join deliveries d on d.lane = a.lane and d.id = a.delivery_id where a.response is not null and ${deliveries}`;
 

@@ -128,7 +128,6 @@ export const replaySchema = Type.Object({
   updated_at: instantSchema,
   finished_at: nullable(instantSchema),
 });
-/** A replay, as the API shows it. */
 export type ReplayRow = Static<typeof replaySchema>;
 
 export const replayChangeSchema = exactly(

@@ -145,7 +145,6 @@ export type DeliveryHours = Static<typeof deliveryHoursSchema>;
 /** With `include=hours`: the last 24 hours of an endpoint. */
 export const includedHours = Type.Optional(deliveryHoursSchema);
 
-/** What failed last at an endpoint. */
 export const lastErrorProperties = {
   at: instantSchema,
   delivery_id: Type.String(),

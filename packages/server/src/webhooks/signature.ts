@@ -56,7 +56,6 @@ export function signatureHeaders(request: SignatureRequest): Record<string, stri
   return headers;
 }
 
-/** The value of a header in the form that its receiver knows. */
 function ownValue({ value, signs, key }: OwnSignature, request: SignatureRequest): string {
   const { id, timestampSeconds, body, secrets } = request;
   const told = { id, timestamp: String(timestampSeconds) };

@@ -6,7 +6,6 @@ import { laneOf } from '../lanes.ts';
 import { isBehind, isStuck, type OrderKey } from '../order/queries.ts';
 import type { DeadLetterStatus, FailureClass } from '../values.ts';
 
-/** So many deliveries that wait behind another are counted. */
 const mostCounted = raw('1000');
 
 /** Lists the keys of an endpoint whose first delivery has failed, in their order, beginning after `after`. */
@@ -28,7 +27,6 @@ export async function listBlocked(
       and h.order_key > ${after ?? ''} order by h.order_key limit ${limit}`);
 }
 
-/** A delivery that was skipped, as it was before. */
 type Skipped = {
   id: string;
   tenant: string;

@@ -37,7 +37,6 @@ import { canOpen } from './reseal.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
 
-/** Who wants something of which endpoint. */
 export type EndpointCall = Caller & { readonly params: { readonly id: string } };
 
 /** Puts on record what was done to the endpoint that is locked. */

@@ -52,7 +52,6 @@ export async function getEndpoint(
   return { ...endpoint, story: await readStory(db, actor.tenants, id) };
 }
 
-/** An endpoint as lists show it. */
 export function toListed(row: queries.EndpointRow): queries.EndpointRow {
   return { ...row, url: maskUrl(row.url) };
 }

@@ -32,7 +32,6 @@ export type EndpointSettings = Pick<
   (typeof plain)[number] | 'labels' | 'event_types' | 'stores' | 'where' | 'ordered'
 >;
 
-/** What the columns of settings get. */
 function storedSettings(settings: EndpointSettings & StoredDelivery): Record<string, Sql> {
   const { event_types: types, where, delivery } = settings;
   // The previous release knows no patterns, and takes them for all types.
@@ -181,7 +180,6 @@ export async function findNamesake(
   return rows[0]?.id;
 }
 
-/** Finds another endpoint of the tenant with the same URL. */
 export async function findTwin(
   db: Queryable,
   { id, tenant, url }: { id: string; tenant: string; url: string },
@@ -316,7 +314,6 @@ export async function insertDiscardJob(
 /** The name of the row that tells whether a process has the right secret key. */
 const checkName = 'webhook-secret-key-check';
 
-/** Whether this database was set up with a secret key already. */
 export async function hasKeyCheck(db: Queryable): Promise<boolean> {
   const rows = await db.query(sql`select 1 from signing_keys where name = ${checkName}`);
   return rows.length === 1;
@@ -372,7 +369,6 @@ export async function countSealed(
     ) secrets where sealed is not null group by 1`);
 }
 
-/** An endpoint with its sealed secrets. */
 export type SealedEndpoint = {
   id: string;
   secret: Buffer;

@@ -10,7 +10,6 @@ import { findOrMakeKeyCheck, hasKeyCheck } from './queries.ts';
 const minLength = 32;
 const fileName = 'secret-key';
 
-/** Where the keys of a process come from. */
 export type KeySettings = {
   /** SVC_SECRET_KEY; unset: the file `secret-key` of the data folder. */
   readonly secretKey: string | undefined;
@@ -84,7 +83,6 @@ function toKey(name: string, text: string): NamedKey {
   };
 }
 
-/** The files of the keys before the present one. */
 async function listFormerFiles(dataDir: string): Promise<string[]> {
   const names = await readdir(dataDir);
   const former = names.filter((name) => /^secret-key\.[0-9a-f]{8}$/.test(name));

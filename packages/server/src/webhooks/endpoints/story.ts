@@ -8,7 +8,6 @@ import { listBlocked } from './blocked-queries.ts';
 import type { EndpointRow } from './queries.ts';
 import * as queries from './story-queries.ts';
 
-/** The hours of a day, of a week and of 30 days. */
 const periods = [24, 7 * 24, 30 * 24] as const;
 const mostJobs = 5;
 const mostBlocked = 20;
