@@ -50,17 +50,12 @@ export async function readStdin(context: Context, maxBytes: number): Promise<str
   return Buffer.concat(pieces).toString();
 }
 
-/** Asks y/N at the terminal. */
-async function askYes(context: Context, question: string): Promise<boolean> {
-  return /^y(es)?$/i.test((await ask(context, `${question} [y/N] `)).trim());
-}
-
 async function ask(context: Context, prompted: string): Promise<string> {
   // Loaded here: most commands ask nothing, and the command line starts sooner without it.
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: context.io.stdin, output: context.io.stderr });
   try {
-    return await prompt.question(prompted, { signal: context.io.signal });
+    return (await prompt.question(prompted, { signal: context.io.signal })).trim();
   } finally {
     prompt.close();
   }
@@ -107,8 +102,8 @@ export async function confirm(
   const at = connection?.profile ? `On ${connection.url} (profile ${connection.profile}): ` : '';
   const isMeant =
     name === undefined
-      ? await askYes(context, `${at}${question}`)
-      : (await ask(context, `${at}${question} Type ${name} to do so: `)).trim() === name;
+      ? /^y(es)?$/i.test(await ask(context, `${at}${question} [y/N] `))
+      : (await ask(context, `${at}${question} Type ${name} to do so: `)) === name;
   if (!isMeant) throw new AppError('interrupted', { detail: refused });
 }
 

@@ -203,7 +203,9 @@ const tail = verb({
     const { tenant } = slice;
     const printer = createRowPrinter<RecordRow>(context, { columns, json, ndjson });
     const client = await context.connect();
-    const begin = since === undefined ? undefined : timeOf(since, context.io.now());
+    // The service reads what is no span as a time.
+    const ago = since === undefined ? null : spanMillis(since, /^(\d{1,6})([smhd])$/);
+    const begin = ago === null ? since : new Date(context.io.now() - ago).toISOString();
     const query = { ...slice, event_id: event, since: begin, after, follow };
     if (follow) context.hint(`Following the records of ${tenant}. Ctrl-C ends it.`);
     let printed = 0;
@@ -221,12 +223,6 @@ const tail = verb({
     context.hint(`${numberOf(printed, 'record')} · go on: ${words.join(' ')}`);
   },
 });
-
-/** The time so long before now, or the text itself, which the service reads as a time. */
-function timeOf(text: string, nowMillis: number): string {
-  const ago = spanMillis(text, /^(\d{1,6})([smhd])$/);
-  return ago === null ? text : new Date(nowMillis - ago).toISOString();
-}
 
 /** The command that shows the next rows, ready to be pasted. */
 function moreLine(options: ShowOptions, printed: number, cursor: string): string {

@@ -71,8 +71,6 @@ export const login = command({
   },
 });
 
-type LogoutOptions = { profile?: string };
-
 export const logout = command({
   description: 'Removes a profile. The token itself stays valid until it is revoked.',
   examples: ['svcctl logout', 'svcctl logout --profile ops'],
@@ -81,7 +79,7 @@ export const logout = command({
 });
 
 /** Forgets a profile; without a name the one in use. */
-export async function forget(context: Context, options: LogoutOptions): Promise<void> {
+export async function forget(context: Context, options: { profile?: string }): Promise<void> {
   const { io } = context;
   const { readProfiles, unknownProfile, writeProfiles } = await import('../connection.ts');
   const file = await readProfiles(io.env);

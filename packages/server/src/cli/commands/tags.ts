@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { datasetNames } from '../../records/values.ts';
 import { tagFilters } from '../../records/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -128,21 +128,13 @@ async function tell(
 ): Promise<void> {
   if (isJson) await context.out.write(`${JSON.stringify(tagged)}\n`);
   else if (tagged.id !== null) await context.out.write(`${tagged.id}\n`);
+  const { tenant, store, dataset } = tagged;
   const records = `${numberOf(tagged.count, 'record')} (${formatBytes(tagged.bytes)})`;
+  const place = store === null ? tenant : `${tenant}, store ${store}`;
   context.note(
-    `${verb} ${records} of ${placeText(tagged)}, ${windowText(tagged)}, as ${datasetText(tagged.dataset)} data.`,
+    `${verb} ${records} of ${place}, ${windowText(tagged)}, as ${dataset.replace('_', '-')} data.`,
   );
   if (tagged.id !== null) context.hint(`undo: svcctl records tags rm ${tagged.id}`);
-}
-
-/** The place of a tag: "TX", or "TX, store DFW". */
-function placeText({ tenant, store }: { tenant: string; store: string | null }): string {
-  return store === null ? tenant : `${tenant}, store ${store}`;
-}
-
-/** "fine-tuning", as people write it. */
-function datasetText(dataset: DatasetName): string {
-  return dataset.replace('_', '-');
 }
 
 const rm = call('DELETE /enrichment/tags/:id', {

@@ -113,7 +113,7 @@ async function register(context: Context, url: string, tenant: string): Promise<
   };
 }
 
-/** Throws the error again. If the service may not send to this machine, it adds how to allow that. */
+/** Throws the error, with how to allow it if the service may not send to this machine. */
 function explain(error: unknown): never {
   if (error instanceof ApiError && ['target_blocked', 'target_invalid'].includes(error.code)) {
     error.advice.push(

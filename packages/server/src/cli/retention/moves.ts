@@ -138,12 +138,8 @@ const tripleColumns = [
 ];
 
 function mark({ io }: Context, move: Move): string {
-  switch (digestWord(move)) {
-    case 'equal':
-      return `  ${styled(io, io.stdout, 'green', '✓ equal')}`;
-    case 'differs':
-      return `  ${styled(io, io.stdout, 'red', '✗ differs')}`;
-    case '':
-      return '';
-  }
+  const word = digestWord(move);
+  if (word === '') return '';
+  const [style, sign] = word === 'equal' ? (['green', '✓'] as const) : (['red', '✗'] as const);
+  return `  ${styled(io, io.stdout, style, `${sign} ${word}`)}`;
 }

@@ -50,7 +50,13 @@ export const run = verb({
       context.hint('It is at work. Look: svcctl retention moves');
       return;
     }
-    const run = await followRun(context, client, started);
+    const run = await followJob(context, client, {
+      ...{ route: 'GET /retention/runs/:id', started, role: 'retention' },
+      far: (now) => ({ done: now.moved_count + now.deleted_count, total: now.total_count }),
+      describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'record')}`,
+      speed: (perSecond) => `${numberOf(perSecond, 'record')}/s`,
+      goesOn: 'The run goes on without this command. Look: svcctl retention moves',
+    });
     if (json) await printJson(context, run);
     tellRunEnd(context, run);
     await assertDone(client, run);
@@ -73,17 +79,6 @@ async function announce(context: Context, client: Client, options: Options): Pro
     question: `Delete ${gone.join(', and ')} for good?`,
     act: 'Delete',
     refused: 'Nothing was moved or deleted.',
-  });
-}
-
-/** Shows the progress of a run until it ends. */
-function followRun(context: Context, client: Client, started: Run): Promise<Run> {
-  return followJob(context, client, {
-    ...{ route: 'GET /retention/runs/:id', started, role: 'retention' },
-    far: (run) => ({ done: run.moved_count + run.deleted_count, total: run.total_count }),
-    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'record')}`,
-    speed: (perSecond) => `${numberOf(perSecond, 'record')}/s`,
-    goesOn: 'The run goes on without this command. Look: svcctl retention moves',
   });
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import type { Client, RouteAnswer } from '../client.ts';
+import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { followJob, isAtWork, workedMillis } from '../follow-job.ts';
@@ -54,7 +54,14 @@ export const verify = verb({
       context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
       return;
     }
-    const verification = wait ? await followVerification(context, client, started) : started;
+    const verification = wait
+      ? await followJob(context, client, {
+          ...{ route: 'GET /retention/verify/:id', started, role: 'retention' },
+          far: ({ bytes_done: done, bytes_total: total }) => ({ done, total }),
+          describe: (done, total) => `${formatBytes(done)} of ${formatBytes(total)}`,
+          goesOn: `The verification goes on without this command. Look: svcctl retention verify ${started.id}`,
+        })
+      : started;
     if (json !== undefined) await printObject(context, JSON.stringify(verification), json);
     else await printProblems(context, verification.problems);
     if (isAtWork(verification)) {
@@ -71,20 +78,6 @@ function toPercent(sample: string | undefined): number | undefined {
   const percent = /^\d+(\.\d+)?%?$/.test(sample) ? Number.parseFloat(sample) : 0;
   if (percent > 0 && percent <= 100) return percent;
   throw usage(`--sample: "${sample}" is not a percentage such as 5 or 0.1.`);
-}
-
-/** Shows the progress of a verification until it ends. */
-function followVerification(
-  context: Context,
-  client: Client,
-  started: Verification,
-): Promise<Verification> {
-  return followJob(context, client, {
-    ...{ route: 'GET /retention/verify/:id', started, role: 'retention' },
-    far: ({ bytes_done: done, bytes_total: total }) => ({ done, total }),
-    describe: (done, total) => `${formatBytes(done)} of ${formatBytes(total)}`,
-    goesOn: `The verification goes on without this command. Look: svcctl retention verify ${started.id}`,
-  });
 }
 
 /** Prints the problems: two lines each for people, one row each in a pipe. */

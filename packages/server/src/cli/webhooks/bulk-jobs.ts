@@ -94,12 +94,10 @@ export const job = call('GET /webhook/dlq/jobs/:id', {
         const only = outcome === null ? '' : ` --outcome ${outcome}`;
         return `${told.padEnd(32)}  svcctl deliveries ls --job ${found.id}${only}`;
       }),
-      ...whereText(settledText(found)),
+      ...[settledText(found)].filter((told) => told !== ''),
     ]),
   ],
 });
-
-const whereText = (told: string) => (told === '' ? [] : [told]);
 
 function filterText(job: BulkJob): string {
   const { status, tenant, endpoint_id, failure_class, event_type, failed_from, failed_to, rate } =
