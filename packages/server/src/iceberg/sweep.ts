@@ -1,3 +1,4 @@
+import { batchesOf } from '../kernel/batches.ts';
 import type { Log } from '../platform/log.ts';
 import type { ObjectInfo } from '../platform/objects/objects.ts';
 import * as queries from './queries.ts';
@@ -16,8 +17,10 @@ export async function sweepSnapshots(
 ): Promise<void> {
   await queries.forgetOld(db, keptDays);
   let removed = 0;
-  const sweep = async (batch: readonly ObjectInfo[]) => {
-    const named = batch.flatMap(({ key }) => {
+  const isOld = ({ writtenAt = Number.POSITIVE_INFINITY }: ObjectInfo) =>
+    writtenAt <= now() - youngMillis;
+  for await (const batch of batchesOf(store.list('iceberg/', signal), batchObjects)) {
+    const named = batch.filter(isOld).flatMap(({ key }) => {
       const [, scope = '', id = ''] = /^iceberg\/([^/]+)\/metadata\/(\d{1,18})-/.exec(key) ?? [];
       return id === '' ? [] : [{ key, scope, id: Number(id) }];
     });
@@ -28,15 +31,6 @@ export async function sweepSnapshots(
       await store.remove(key, signal);
       removed += 1;
     }
-  };
-  let batch: ObjectInfo[] = [];
-  for await (const object of store.list('iceberg/', signal)) {
-    if (object.writtenAt === undefined || object.writtenAt > now() - youngMillis) continue;
-    batch.push(object);
-    if (batch.length < batchObjects) continue;
-    await sweep(batch);
-    batch = [];
   }
-  await sweep(batch);
   if (removed > 0) log.info({ removed }, 'files of old Iceberg snapshots were removed');
 }

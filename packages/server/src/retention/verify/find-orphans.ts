@@ -1,3 +1,4 @@
+import { batchesOf } from '../../kernel/batches.ts';
 import { formatCount } from '../../kernel/values.ts';
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -46,14 +47,9 @@ export async function* eachOrphan(
   signal: AbortSignal,
 ): AsyncGenerator<ObjectInfo[]> {
   for (const prefix of prefixes) {
-    let batch: ObjectInfo[] = [];
-    for await (const object of objects.list(prefix, signal)) {
-      batch.push(object);
-      if (batch.length < batchObjects) continue;
+    for await (const batch of batchesOf(objects.list(prefix, signal), batchObjects)) {
       yield await check(db, objects, batch, signal);
-      batch = [];
     }
-    if (batch.length > 0) yield await check(db, objects, batch, signal);
   }
 }
 

@@ -1,3 +1,4 @@
+import { batchesOf } from '../../kernel/batches.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../platform/log.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
@@ -29,19 +30,11 @@ export async function findUploads(
   },
 ): Promise<void> {
   const { clock, signal, add } = search;
-  const check = async (batch: readonly OpenUpload[]) => {
+  for await (const batch of batchesOf(listOurs(store, search), batchUploads)) {
     const unknown = new Set(await listUnknown(db, batch));
     const isLeft = (upload: OpenUpload) => unknown.has(upload.key) || isOld(upload, clock());
     add(batch.filter(isLeft).map((upload) => unfinished(upload, store.location)));
-  };
-  let batch: OpenUpload[] = [];
-  for await (const upload of listOurs(store, search)) {
-    batch.push(upload);
-    if (batch.length < batchUploads) continue;
-    await check(batch);
-    batch = [];
   }
-  if (batch.length > 0) await check(batch);
   signal.throwIfAborted();
 }
 
