@@ -10,7 +10,7 @@ import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { StoreRow, StoreSummary } from './contract.ts';
 import { disownObjects } from './mover/run-move.ts';
 import { listUnknown, ourFolders } from './verify/find-orphans.ts';
-import { listSegments, type SegmentKey } from './verify/queries.ts';
+import { eachSegment, listSegments } from './verify/queries.ts';
 
 /** What the routes about the store of cold data need. */
 export type StoreTools = {
@@ -57,14 +57,12 @@ export async function getStoreCounted(
     for await (const { key } of tools.store.list(prefix, signal)) there.add(key);
   }
   let [segments, missing] = [0, 0];
-  for (let after: SegmentKey | null = null; ; ) {
-    const page = await listSegments(db, { tenants: null, after, limit: pageSegments });
-    segments += page.length;
-    missing += page.filter(({ object_key }) => !there.has(object_key)).length;
-    const last = page.at(-1);
-    if (last !== undefined) after = [last.tenant, last.id];
-    if (page.length < pageSegments) return { ...row, segments, segments_missing: missing };
+  const all = { tenants: null, after: null, limit: pageSegments };
+  for await (const { object_key } of eachSegment(db, all)) {
+    segments += 1;
+    if (!there.has(object_key)) missing += 1;
   }
+  return { ...row, segments, segments_missing: missing };
 }
 
 /** The time limit for listing the store. */

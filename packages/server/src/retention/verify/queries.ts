@@ -142,6 +142,24 @@ type SegmentPage = {
   limit: number;
 };
 
+/** Reads all segments of a page and of those that follow it, so many at once. */
+async function* walk<Row extends { tenant: string; id: string }>(
+  of: SegmentPage,
+  list: (page: SegmentPage) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  for (let { after } = of; ; ) {
+    const rows = await list({ ...of, after });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < of.limit) return;
+    after = [last.tenant, last.id];
+  }
+}
+
+/** Reads live segments by tenant and id, `limit` at once. */
+export const eachSegment = (db: Queryable, of: SegmentPage) =>
+  walk(of, (page) => listSegments(db, page));
+
 /** Lists live segments by tenant and id. */
 export async function listSegments(db: Queryable, page: SegmentPage): Promise<LiveSegment[]> {
   return db.query<LiveSegment>(sql`
@@ -149,15 +167,13 @@ export async function listSegments(db: Queryable, page: SegmentPage): Promise<Li
     from segments where ${onPage(page)} order by tenant, id limit ${page.limit}`);
 }
 
-/** Lists no more of them than it takes to divide them. */
-export async function listSegmentKeys(
-  db: Queryable,
-  page: SegmentPage,
-): Promise<{ tenant: string; id: string; size_bytes: number }[]> {
-  return db.query(sql`
-    select tenant, id, size_bytes from segments
-    where ${onPage(page)} order by tenant, id limit ${page.limit}`);
-}
+/** Reads no more of them than it takes to divide them. */
+export const eachSegmentKey = (db: Queryable, of: SegmentPage) =>
+  walk(of, (page) =>
+    db.query<{ tenant: string; id: string; size_bytes: number }>(sql`
+      select tenant, id, size_bytes from segments
+      where ${onPage(page)} order by tenant, id limit ${page.limit}`),
+  );
 
 function onPage({ tenants, since = null, after, last }: SegmentPage): Sql {
   return sql`${tenants === null ? raw('true') : sql`tenant = any(${tenants}::text[])`}

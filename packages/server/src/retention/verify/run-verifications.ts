@@ -104,18 +104,13 @@ async function divideSegments(
     totals.bytes += share.bytes;
     share = begin(share.last);
   };
-  for (let after: queries.SegmentKey | null = null; ; ) {
-    const page = { tenants, since, after, limit: keysAtOnce };
-    const keys = await queries.listSegmentKeys(connection, page);
-    for (const { tenant, id, size_bytes: sizeBytes } of keys) {
-      after = [tenant, id];
-      if (!isSampled(claimed, id)) continue;
-      share.last = after;
-      share.segments += 1;
-      share.bytes += sizeBytes;
-      if (share.segments === segmentsOfShare || share.bytes >= bytesOfShare) end();
-    }
-    if (keys.length < keysAtOnce) break;
+  const all = { tenants, since, after: null, limit: keysAtOnce };
+  for await (const { tenant, id, size_bytes } of queries.eachSegmentKey(connection, all)) {
+    if (!isSampled(claimed, id)) continue;
+    share.last = [tenant, id];
+    share.segments += 1;
+    share.bytes += size_bytes;
+    if (share.segments === segmentsOfShare || share.bytes >= bytesOfShare) end();
   }
   end();
   return shares;
@@ -194,14 +189,10 @@ async function* eachSegment(
   claimed: queries.Claimed,
   { after, last }: Extract<VerifyShare, { kind: 'segments' }>,
 ): AsyncGenerator<queries.LiveSegment> {
-  for (let next = after; ; ) {
-    const page = { tenants: scopeOf(claimed), since: claimed.since, last, limit: segmentsAtOnce };
-    const segments = await queries.listSegments(db, { ...page, after: next });
-    for (const segment of segments) {
-      next = [segment.tenant, segment.id];
-      if (isSampled(claimed, segment.id)) yield segment;
-    }
-    if (segments.length < segmentsAtOnce) return;
+  const { since } = claimed;
+  const all = { tenants: scopeOf(claimed), since, after, last, limit: segmentsAtOnce };
+  for await (const segment of queries.eachSegment(db, all)) {
+    if (isSampled(claimed, segment.id)) yield segment;
   }
 }
 
