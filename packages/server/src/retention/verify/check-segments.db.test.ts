@@ -6,6 +6,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { eachSegment, eachSegmentKey } from './queries.ts';
 import { clean, useVerifying } from './testing/verifying.ts';
 
 // Small segments, of which a batch is read with one statement. A test spoils the last one, which is put back.
@@ -244,3 +245,15 @@ test('copies of objects are removed, also when the store fails meanwhile', async
   expect(await data.verifyAll({}, tools)).toMatchObject(clean);
   expect(await readdir(data.dir)).toEqual(before);
 });
+
+test.each([1, 2, 5, 6])(
+  'a walk in pages of %i reads each segment once, in order',
+  async (limit) => {
+    const all = { tenants: null, after: null, limit };
+    for (const walk of [eachSegment(data.db, all), eachSegmentKey(data.db, all)]) {
+      const read: string[] = [];
+      for await (const { id } of walk) read.push(id);
+      expect(read).toEqual(segments);
+    }
+  },
+);
