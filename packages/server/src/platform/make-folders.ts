@@ -1,6 +1,5 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { systemCode } from './objects/objects.ts';
 
 /**
  * Makes a folder and those above it, and returns the first that was not there; undefined when all were. The recursive
@@ -24,7 +23,8 @@ export async function makeFolders(path: string, mode = 0o777): Promise<string | 
   try {
     return await make();
   } catch (error) {
-    if (systemCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    const isAboveMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (!isAboveMissing || dirname(path) === path) throw error;
     const first = await makeFolders(dirname(path), mode);
     const made = await make();
     return first ?? made;

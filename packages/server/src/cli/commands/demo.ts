@@ -1,8 +1,7 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { makeFolders } from '../../platform/make-folders.ts';
 import { shellQuote } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { command, signInOption } from '../verb.ts';
@@ -50,7 +49,7 @@ export const demo = command({
 
 /** Throws unless the folder is new, empty, or one that a demo has made. */
 async function claimFolder(dataDir: string): Promise<void> {
-  await makeFolders(dataDir, 0o700);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const names = await readdir(dataDir);
   if (names.includes(mark)) return;
   if (names.length > 0) {
