@@ -9,11 +9,12 @@ import { copied, Facts } from '../ui/facts.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { Instant, Moment } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { accessKey, useApproval, useApprovals } from './use-access.ts';
+import { accessKey } from './use-access.ts';
 
 /** What one has asked for and somebody else must confirm, and what became of it. */
 export function ApprovalsView(props: {
@@ -22,7 +23,7 @@ export function ApprovalsView(props: {
   open: string | undefined;
   onOpen: (id: string) => void;
 }): ReactNode {
-  const list = useApprovals();
+  const list = useRead<{ data: Approval[] }>([...accessKey, 'approvals'], '/approvals');
   return (
     <>
       <ListBar left={props.views} queries={[list]} />
@@ -48,6 +49,8 @@ export function ApprovalsView(props: {
     </>
   );
 }
+
+const approvalPath = (id: string) => `/approvals/${encodeURIComponent(id)}`;
 
 const askerOf = ({ asked_by, is_own }: Approval) =>
   is_own ? `${asked_by.name} (you)` : asked_by.name;
@@ -76,7 +79,13 @@ const columns: readonly Column<Approval>[] = [
 
 /** One request: what it does, the call as it was sent, and the buttons that confirm and reject it. */
 export function ApprovalPanel({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
-  const query = useApproval(id);
+  const query = useRead<Approval & { body: unknown }>(
+    [...accessKey, 'approvals', id],
+    approvalPath(id),
+    {
+      isOne: true,
+    },
+  );
   return (
     <Drawer
       kind="REQUEST"
@@ -112,7 +121,7 @@ export function ApprovalPanel({ id, onClose }: { id: string; onClose: () => void
 }
 
 function Answers({ row }: { row: Approval }): ReactNode {
-  const path = `/approvals/${encodeURIComponent(row.id)}`;
+  const path = approvalPath(row.id);
   const confirm = useAct({
     call: () => api.post(`${path}/confirm`, {}),
     onDone: () => notify({ text: `Confirmed: ${row.says}` }),

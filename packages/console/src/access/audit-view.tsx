@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
-import type { AuditEntry, AuditVerdict } from '../api/types.ts';
+import type { AuditEntry, AuditVerdict, Page } from '../api/types.ts';
 import { auditFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
 import { ChoiceFilter, ListFilters } from '../ui/filters.tsx';
@@ -9,7 +9,9 @@ import { formatCount } from '../ui/format.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
 import { ListBar } from '../ui/list-page.tsx';
+import { listParams } from '../ui/list-search.ts';
 import { CutText } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { type Column, offered } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
@@ -17,7 +19,7 @@ import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
 import type { AccessSearch } from './search.ts';
 import { namesIn, sentenceOf } from './sentence.ts';
-import { useAudit, useTokens } from './use-access.ts';
+import { accessKey, useTokens } from './use-access.ts';
 import { changesOf, entryKeyOf, valueText } from './words.ts';
 
 /** The audit log, newest first, with its filters and the proof that nobody changed it. */
@@ -30,7 +32,8 @@ export function AuditView(props: {
   onOpen: (place: string) => void;
 }): ReactNode {
   const { views, search, update } = props;
-  const list = useAudit(search);
+  const params = listParams(auditFilters, search);
+  const list = useRead<Page<AuditEntry>>([...accessKey, 'audit', params], '/audit', { params });
   const entries = list.data?.data;
   const columns = useMemo(() => columnsFor(entries ?? []), [entries]);
   const check = useAct({

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
-import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
+import type { Notice, NotifyTarget, NotifyTestResult, Page } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { visibleText } from '../ui/format.ts';
@@ -9,18 +9,21 @@ import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { Moment } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
-import { noticesKey, useNotices, useTargets } from './use-access.ts';
+import { noticesKey } from './use-access.ts';
 import { addressOf, kindsText, sendTexts, severityTexts } from './words.ts';
 
 /** Who is told of what is wrong, whether it arrives, and what was told lately. */
 export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
-  const targets = useTargets();
-  const notices = useNotices();
+  const targets = useRead<{ data: NotifyTarget[] }>([...noticesKey, 'targets'], '/notify/targets');
+  const notices = useRead<Page<Notice>>([...noticesKey, 'told'], '/notify/notices', {
+    params: { limit: 100 },
+  });
   const [asked, setAsked] = useState<NotifyTarget | null>(null);
   const close = useCallback(() => setAsked(null), []);
   const { mutate: test } = useAct({

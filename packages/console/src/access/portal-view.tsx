@@ -6,16 +6,17 @@ import { useAct } from '../ui/act.ts';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { Moment } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { accessKey, usePortalLinks } from './use-access.ts';
+import { accessKey } from './use-access.ts';
 import { browserText } from './words.ts';
 
 /** The links by which people of tenants see their own webhooks, who has opened them, and the way to end one. */
 export function PortalView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
-  const list = usePortalLinks();
+  const list = useRead<{ data: PortalLink[] }>([...accessKey, 'portal'], '/webhook/portal-links');
   const { mutate: end } = useAct({
     call: ({ id }: PortalLink) => api.delete(`/webhook/portal-links/${encodeURIComponent(id)}`),
     onDone: (_answer, link) => notify({ text: `Link ended: ${nameOf(link)}` }),

@@ -2,22 +2,23 @@ import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
-import type { Session } from '../api/types.ts';
+import type { Page, Session } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { accessKey, useSessions } from './use-access.ts';
+import { accessKey } from './use-access.ts';
 import { browserText } from './words.ts';
 
 /** Who is signed in to a console, and the way to end that. */
 export function SessionsView({ views }: { views: ReactNode }): ReactNode {
-  const list = useSessions();
+  const list = useRead<Page<Session>>([...accessKey, 'sessions'], '/sessions');
   const client = useQueryClient();
   const { mutate: end } = useAct({
     call: ({ id }: Session) => api.delete(`/sessions/${encodeURIComponent(id)}`),
