@@ -12,20 +12,11 @@ import {
   RecordsIcon,
   RetentionIcon,
 } from '../ui/icons.tsx';
+import type { PagePath } from '../ui/use-search.ts';
 
 /** One page of the console, as the navigation, the palette and the keys know it. */
 export type ConsolePage = {
-  readonly path:
-    | '/'
-    | '/jobs'
-    | '/records'
-    | '/exports'
-    | '/retention'
-    | '/dlq'
-    | '/deliveries'
-    | '/endpoints'
-    | '/incidents'
-    | '/access';
+  readonly path: '/' | PagePath;
   /** The name in the navigation and the header. */
   readonly name: string;
   /** What one does on this page, for the palette. */

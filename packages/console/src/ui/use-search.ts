@@ -20,7 +20,8 @@ type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
 /** Changes the view state by the fields that change; `undefined` removes a field. */
 export type UpdateSearch<S> = (change: Changes<S>, options?: SearchOptions) => void;
 
-type PagePath =
+/** The pages whose view state is in the hash. */
+export type PagePath =
   | '/jobs'
   | '/records'
   | '/exports'
