@@ -87,10 +87,7 @@ const acts: Readonly<Record<string, string>> = {
 
 type Told = Pick<AuditEntry, 'action' | 'target' | 'tenants' | 'before' | 'after'>;
 
-/**
- * What an entry tells, without who did it: `deleted the endpoint https://… of TX`. `names` has what ids are called where
- * the entry does not say it. An act that a later release writes is told by its own word.
- */
+/** What an entry tells, as `deleted the endpoint https://… of TX`. `names` has what ids are called elsewhere. */
 export function sentenceOf(entry: Told, names?: ReadonlyMap<string, string>): string {
   const { action, target, tenants, after } = entry;
   const state = statesOf(entry);

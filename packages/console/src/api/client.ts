@@ -176,10 +176,7 @@ function tellKept(error: unknown): unknown {
   return error;
 }
 
-/**
- * Sends a write again that was refused before anything was done, if the service asks for a few seconds at most. Reads
- * are tried again by their page, which says so meanwhile.
- */
+/** Sends a write again that was refused before anything was done, if the service asks for a few seconds at most. */
 async function sendPatiently(method: string, path: string, sent: Sent): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {

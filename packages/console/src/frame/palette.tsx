@@ -19,10 +19,7 @@ const listId = 'palette-list';
 /** How far PgUp and PgDn go. */
 const pageStep = 8;
 
-/**
- * The command palette. It finds tenants, stores and months by how their paths begin, whatever has an id, and pasted
- * links; it knows all pages, what can be done, and where one was before.
- */
+/** The command palette: it finds places, ids and pasted links, and knows pages, acts, and where one was before. */
 export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);

@@ -94,10 +94,7 @@ export function Target({ target }: { target: string }): ReactNode {
 
 const longestEnd = 32;
 
-/**
- * What of a URL tells endpoints apart, and is never cut: the end of its host and its path, or if that is long, the last part of
- * the path; undefined without either.
- */
+/** What tells URLs apart and is never cut: the end of host and path, or the last part of a long path; or undefined. */
 export function urlEnd(url: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)(.*)$/.exec(url) ?? [];
   const hostEnd = /(\.[^.]+)?\.[^.:]+(:\d+)?$/.exec(host)?.[0] ?? '';

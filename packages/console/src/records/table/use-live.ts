@@ -28,10 +28,7 @@ const mostPerSecond = 1000;
 
 const nothing: Live = { lines: [], held: 0, count: 0 };
 
-/**
- * Follows the records of the view while LIVE is on. While `isHeld` says that somebody reads, what comes is held back, so
- * that no row moves. `onEnd` is told in words why LIVE cannot go on.
- */
+/** Follows the records of the view while LIVE is on, and holds back what comes while `isHeld`; `onEnd` is told why. */
 export function useLive(
   search: RecordsSearch,
   isHeld: () => boolean,

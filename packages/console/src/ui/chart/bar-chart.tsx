@@ -35,10 +35,7 @@ const sayRecords = (count: number) => countOf(count, 'record');
 /** At most this many rows are in the table, more than anyone reads. */
 const mostInTable = 400;
 
-/**
- * Bars over time, with axes; what is looked at is said beside it. An invisible slider over it takes the keys: ← and → go
- * from bar to bar, and a screen reader reads the slider's value. A table has the same numbers.
- */
+/** Bars over time, with axes. An invisible slider takes ← and → and is read out; a table has the same numbers. */
 export function BarChart(props: BarChartProps): ReactNode {
   const { label, bars, series = records, say = sayRecords, range = null, onRange, onOpen } = props;
   const { height = 96, tick = shortCount } = props;

@@ -16,10 +16,7 @@ export type Column<Row> = {
   readonly grow?: number;
   /** Whether the column holds the buttons of a row: then it stands at the right, whatever is scrolled. */
   readonly isAction?: boolean;
-  /**
-   * Where there is too little room, columns of a higher rank leave first. A column without a rank stays; one of the rank
-   * `offered` is shown only where a person has chosen it.
-   */
+  /** Where there is too little room, columns of higher rank leave first; `offered` is shown only where it is chosen. */
   readonly rank?: number;
   /** Whether the column stays where no row has anything to show in it. */
   readonly isKept?: boolean;
