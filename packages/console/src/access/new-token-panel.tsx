@@ -7,6 +7,7 @@ import { Copied } from '../ui/copy-button.tsx';
 import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
+import { useSession } from '../ui/session.ts';
 import { useForm } from '../ui/use-form.ts';
 import { accessKey } from './use-access.ts';
 
@@ -71,11 +72,13 @@ function listOf(text: string): string[] {
 }
 
 function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNode {
+  const { hasScope } = useSession();
+  const mayGive = Object.entries(presets).filter(([, has]) => has.every(hasScope));
   const form = useForm<Values, MadeToken>({
     first: {
       name: '',
-      preset: 'support-readonly',
-      scopes: ['enrichment:read'],
+      preset: hasScope('admin') ? 'support-readonly' : ownScopes,
+      scopes: hasScope('admin') ? ['enrichment:read'] : [],
       tenants: '',
       addresses: '',
       expires_at: '30',
@@ -97,7 +100,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         label="What it may do"
         {...form.choice('preset')}
         data={[
-          ...Object.entries(presets).map(([name, has]) => ({
+          ...mayGive.map(([name, has]) => ({
             value: name,
             label: name === 'admin' ? 'admin: everything' : `${name}: ${has.join(', ')}`,
           })),
@@ -111,7 +114,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
           error={faults.scopes}
           onChange={(chosen) => set({ scopes: chosen })}
         >
-          {scopes.map((scope) => (
+          {scopes.filter(hasScope).map((scope) => (
             <Checkbox
               key={scope}
               size="xs"

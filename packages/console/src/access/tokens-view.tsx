@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { AccessToken } from '../api/types.ts';
+import type { Scope } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Empty } from '../ui/list.tsx';
@@ -30,18 +31,18 @@ export function TokensView(props: {
 }): ReactNode {
   const { onAudit, onRotate } = props;
   const list = useTokens();
-  const isAdmin = useSession().hasScope('admin');
+  const { hasScope } = useSession();
   const [asked, setAsked] = useState<AccessToken | null>(null);
   const rows = useMemo(() => asTree(list.data?.data ?? []), [list.data]);
   const columns = useMemo(
-    () => [...factColumns, actionColumn(setAsked, { onAudit, onRotate, isAdmin })],
-    [onAudit, onRotate, isAdmin],
+    () => [...factColumns, actionColumn(setAsked, { onAudit, onRotate, hasScope })],
+    [onAudit, onRotate, hasScope],
   );
   const close = useCallback(() => setAsked(null), []);
   return (
     <>
       <ListBar left={props.views} queries={[list]}>
-        {isAdmin && (
+        {hasScope('tokens:manage') && (
           <Button variant="filled" onClick={props.onNew}>
             New token
           </Button>
@@ -129,7 +130,11 @@ const factColumns: readonly Column<TreeRow>[] = [
 
 function actionColumn(
   onRevoke: (token: AccessToken) => void,
-  of: { onAudit: (id: string) => void; onRotate: (id: string) => void; isAdmin: boolean },
+  of: {
+    onAudit: (id: string) => void;
+    onRotate: (id: string) => void;
+    hasScope: (scope: Scope) => boolean;
+  },
 ): Column<TreeRow> {
   return column.action(232, ({ token }, tabIndex) => (
     <span className="flex end gap-4">
@@ -142,7 +147,7 @@ function actionColumn(
         LOG
         <span className="visually-hidden"> of {token.name}</span>
       </Button>
-      {of.isAdmin && (
+      {of.hasScope('tokens:manage') && token.scopes.every(of.hasScope) && (
         <>
           <Button
             size="compact-xs"

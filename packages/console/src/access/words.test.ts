@@ -41,6 +41,9 @@ describe('tokens', () => {
     const all = [free, bound, child];
     expect(revokedWith(bound, all)).toEqual([child]);
     expect(revokedWith(free, all)).toEqual([]);
+    const lesser = token('lesser', 'free', { scopes: ['tokens:manage'] });
+    const made = token('made', 'lesser', { scopes: ['audit:read'] });
+    expect(revokedWith(lesser, [...all, lesser, made])).toEqual([made]);
   });
 });
 

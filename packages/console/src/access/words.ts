@@ -45,12 +45,13 @@ export function asTree<T extends Pick<AccessToken, 'id' | 'creator'>>(
   return walk(null, 0);
 }
 
-/** The tokens that are revoked together with this one: those that it made, and so on, below a maker that is bound. */
+/** The tokens that are revoked together with this one: those that it made, and so on, but below an admin without limits. */
 export function revokedWith(
   token: AccessToken,
   tokens: readonly AccessToken[],
 ): readonly AccessToken[] {
-  if (token.tenants === null && token.expires_at === null) return [];
+  const { tenants, expires_at: expiry, scopes } = token;
+  if (tenants === null && expiry === null && scopes.includes('admin')) return [];
   const made = tokens.filter(({ creator }) => creator?.id === token.id);
   return made.flatMap((child) => [child, ...revokedWith(child, tokens)]);
 }

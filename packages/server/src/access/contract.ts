@@ -57,7 +57,7 @@ export const tokenSchema = Type.Object({
   last_used_at: nullable(instantSchema, 'To the minute; null = never used.'),
   creator: nullable(
     Type.Object({ id: Type.String(), name: Type.String() }),
-    'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service, or by a token that the reader cannot list.',
+    'The token that made it, which it is revoked with unless that is an admin without limit and expiry; null = made on the machine of the service, or by a token that the reader cannot list.',
   ),
 });
 export type TokenRow = Static<typeof tokenSchema>;
@@ -315,7 +315,7 @@ export const accessContract = routesUnder('Access', {
     summary: 'Make an access token',
     description:
       'The answer is the only place where the token itself ever shows. What a person makes expires after SVC_PERSON_TOKEN_DAYS, and counts only while they may do as much. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
-    scope: 'admin',
+    scope: 'tokens:manage',
     stepUp: true,
     body: newTokenSchema,
     responses: {
@@ -351,8 +351,8 @@ export const accessContract = routesUnder('Access', {
     path: '/tokens/:id',
     summary: 'Revoke a token',
     description:
-      'Effective at once, in every process. With a token that is limited to tenants or expires go those that it made.',
-    scope: 'admin',
+      'Effective at once, in every process. With a token that is limited to tenants, expires or is no admin go those that it made. Nobody revokes a token that may do more than they (403 scope_missing).',
+    scope: 'tokens:manage',
     stepUp: true,
     params: Type.Object({ id: Type.String() }),
     responses: { 204: { description: 'Revoked.' } },
@@ -362,8 +362,8 @@ export const accessContract = routesUnder('Access', {
     path: '/tokens/:id/rotate',
     summary: 'Give a token another secret',
     description:
-      'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by admins without any limit, expiry or maker that is a person (403 rotation_refused).',
-    scope: 'admin',
+      'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by those that may do as much without any limit, expiry or maker that is a person (403 rotation_refused).',
+    scope: 'tokens:manage',
     stepUp: true,
     params: Type.Object({ id: Type.String() }),
     body: rotationSchema,

@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { newId } from '../kernel/ids.ts';
-import type { Scope } from '../kernel/values.ts';
+import { type Scope, scopesWith } from '../kernel/values.ts';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
@@ -30,6 +30,8 @@ export type TokenState = Pick<
   is_rotated_out?: boolean;
 };
 
+const including = JSON.stringify(scopesWith);
+
 /**
  * Whether a token, by its name in a statement, counts no more. What a person made counts only while the person may do as
  * much: they may have been shut out since, or let in with less.
@@ -38,7 +40,9 @@ export function isRevoked(name: string): Sql {
   const token = raw(name);
   return sql`(${token}.revoked_at is not null or exists (
     select from access_tokens person where person.id = ${token}.person_id and (person.revoked_at is not null
-      or not (person.scopes @> ${token}.scopes or 'admin' = any(person.scopes))
+      or not (person.scopes @> ${token}.scopes or 'admin' = any(person.scopes) or not exists (
+        select from unnest(${token}.scopes) wanted where not person.scopes && array(
+          select jsonb_array_elements_text(${including}::jsonb -> wanted))))
       or not (person.tenants is null or coalesce(${token}.tenants <@ person.tenants, false)))))`;
 }
 
@@ -263,9 +267,13 @@ export async function listLiveTokens(
     order by access_tokens.created_at desc, id`);
 }
 
+/** Whether what a token made ends with it. */
+const binds = (name: string) =>
+  sql`(${raw(name)}.tenants is not null or ${raw(name)}.expires_at is not null or 'admin' <> all(${raw(name)}.scopes))`;
+
 /**
  * Revokes a token and all tokens that must go with it: those that it made, those that these made and so on, except
- * below a maker that is neither limited to tenants nor expires. Returns the revoked tokens; none when there is no such
+ * below an admin that is neither limited to tenants nor expires. Returns the revoked tokens; none when there is no such
  * token within `reach` that is not yet revoked. Call it under `lockTokens`.
  */
 export async function revokeToken(
@@ -275,10 +283,10 @@ export async function revokeToken(
 ): Promise<TokenRow[]> {
   return db.query<TokenRow>(sql`
     with recursive bound as (
-      select id, tenants is not null or expires_at is not null as binds from access_tokens
+      select id, ${binds('access_tokens')} as binds from access_tokens
       where id = ${id} and revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
       union all
-      select made.id, made.tenants is not null or made.expires_at is not null
+      select made.id, ${binds('made')}
       from bound join access_tokens made on made.creator_id = bound.id where bound.binds
     )
     update access_tokens set revoked_at = now()

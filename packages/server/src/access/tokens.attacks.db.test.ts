@@ -195,3 +195,50 @@ test('tokens that nobody has used for long are listed alone, without those that 
   expect((await names(token)).sort()).toEqual(['long ago', 'unused']);
   expect((await service.call('GET', '/tokens?unused_days=0')).json.code).toBe('request_invalid');
 });
+
+test('who only manages tokens makes, rotates and revokes none that may do more, and what it made ends with it', async () => {
+  const maker = await service.makeToken({ scopes: ['tokens:manage', 'webhooks:manage'] });
+  const admin = await service.makeToken({ preset: 'admin' });
+  const other = await service.makeToken({ preset: 'curator' });
+  const lesser = await service.makeToken({ scopes: ['endpoints:manage'] });
+  const revoke = (id: string, token: string) => service.call('DELETE', `/tokens/${id}`, { token });
+  for (const wider of [
+    { preset: 'admin' },
+    { preset: 'curator' },
+    { preset: undefined, scopes: ['webhooks:read', 'dlq:operate'] },
+  ]) {
+    expect((await make(maker.token, wider)).json.code).toBe('scope_missing');
+  }
+  for (const { id, token } of [admin, other]) {
+    expect((await rotate(id, maker.token)).json.code).toBe('rotation_refused');
+    expect((await revoke(id, maker.token)).json.code).toBe('scope_missing');
+    expect((await me(token)).status).toBe(200);
+  }
+  const own = { preset: undefined, scopes: ['endpoints:manage', 'audit:read', 'tokens:manage'] };
+  const made = (await make(maker.token, own)).json;
+  expect((await rotate(made.id, maker.token)).status).toBe(200);
+  expect((await rotate(lesser.id, maker.token)).status).toBe(200);
+  expect((await revoke(lesser.id, maker.token)).status).toBe(204);
+  const { token } = (await rotate(made.id, maker.token)).json;
+  expect((await me(token)).status).toBe(200);
+  expect((await revoke(maker.id, service.adminToken)).status).toBe(204);
+  expect((await me(token)).json.code).toBe('token_revoked');
+});
+
+test('a token that a person made counts while a scope of the person includes its own', async () => {
+  await service.db.query(sql`
+    insert into access_tokens (id, hash, name, scopes, issuer, subject)
+    values ('usr_lead', sha256('lead'), 'Lin', '{webhooks:manage}', 'https://id.example', 'lin')`);
+  const made = await service.makeToken({ scopes: ['endpoints:manage', 'incidents:read'] });
+  await service.db.query(
+    sql`update access_tokens set person_id = 'usr_lead' where id = ${made.id}`,
+  );
+  const code = async () => (await me(made.token)).json.code;
+  expect(await code()).toBeUndefined();
+  for (const lost of ['{deliveries:retry}', '{}', '{endpoints:manage}', '{webhooks:read}']) {
+    await service.db.query(
+      sql`update access_tokens set scopes = ${lost}::text[] where id = 'usr_lead'`,
+    );
+    expect(await code(), lost).toBe(lost === '{endpoints:manage}' ? undefined : 'token_revoked');
+  }
+});

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import {
   type Actor,
+  hasScope,
   isActorName,
   isPerson,
   requireCurrentSecret,
@@ -127,6 +128,11 @@ export async function rotateToken(
       detail: `"${row.name}" was not made by "${actor.name}", which is limited itself. Ask its maker, or an admin without limits, or make another token.`,
     });
   }
+  if (!row.scopes.every((scope) => hasScope(actor, scope))) {
+    throw new AppError('rotation_refused', {
+      detail: `"${row.name}" may do more than "${actor.name}": ${row.scopes.join(', ')}. Ask an admin without limits.`,
+    });
+  }
   return { ...row, token };
 }
 
@@ -244,12 +250,14 @@ export function actorAnswer(actor: Actor) {
 
 /**
  * Revokes a token. Returns it as it was, with those that were revoked with it. Throws 404 `token_not_found`, also for a
- * token that reaches tenants which the caller does not reach. Call it in a transaction of its own.
+ * token that reaches tenants which the caller does not reach, and 403 `scope_missing` for one that may do more than the
+ * caller. Call it in a transaction of its own.
  */
 export async function revokeToken(db: Queryable, id: string, actor: Actor): Promise<TokenRow[]> {
   const isId = /^\w{1,100}$/.test(id);
   if (isId) await queries.lockTokens(db);
   const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : [];
+  for (const scope of revoked.flatMap(({ scopes }) => scopes)) requireScope(actor, scope);
   if (revoked.length > 0) return revoked;
   throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
 }

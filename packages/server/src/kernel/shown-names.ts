@@ -4,7 +4,10 @@ type Reader = Pick<Actor, 'name' | 'scopes' | 'tenants'>;
 
 /** Whether a caller may know operators by name: a tenant's people and programs, who reach only its webhooks, may not. */
 function knowsOperators({ scopes, tenants }: Pick<Actor, 'scopes' | 'tenants'>): boolean {
-  return tenants === null || !scopes.every((scope) => /^(webhooks|endpoints|deliveries|dlq):/.test(scope));
+  return (
+    tenants === null ||
+    !scopes.every((scope) => /^(webhooks|endpoints|deliveries|dlq):/.test(scope))
+  );
 }
 
 /**

@@ -13,6 +13,7 @@ export const scopes = [
   'webhooks:manage',
   'retention:manage',
   'audit:read',
+  'tokens:manage',
   'admin',
 ] as const;
 export type Scope = (typeof scopes)[number];
@@ -34,6 +35,7 @@ const included: { readonly [S in Scope]?: readonly Scope[] } = {
   'endpoints:manage': ['webhooks:read', 'incidents:read'],
   'webhooks:manage': ['endpoints:manage', 'deliveries:retry', 'webhooks:read', 'incidents:read'],
   'retention:manage': ['enrichment:read'],
+  'tokens:manage': ['audit:read'],
   admin: scopes,
 };
 
@@ -54,6 +56,8 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
     'manage endpoints as well, delete them, retry and replay, and make links to the portal',
   'retention:manage': 'set policies, and begin runs and verifications',
   'audit:read': 'read and verify the audit log, and see tokens and sessions',
+  'tokens:manage':
+    'make, rotate and revoke tokens that may do no more than itself, and what audit:read does',
   admin: 'all of it, and what is destructive: erase, purge, adopt a store',
 };
 
@@ -61,6 +65,11 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
 export function includesScope(has: readonly Scope[], wanted: Scope): boolean {
   return has.some((scope) => scope === wanted || included[scope]?.includes(wanted));
 }
+
+/** For each scope, itself and those that include it. */
+export const scopesWith: Readonly<Record<string, readonly Scope[]>> = Object.fromEntries(
+  scopes.map((wanted) => [wanted, scopes.filter((scope) => includesScope([scope], wanted))]),
+);
 
 /** What one asks for and another confirms, where `SVC_FOUR_EYES` names it. */
 export const fourEyesActs = ['erase', 'delete_days', 'adopt_store', 'lift_hold'] as const;
