@@ -54,6 +54,17 @@ export async function listApprovals(
     where ${state ?? null}::text is null or state = ${state ?? null} order by asked_at desc, id limit 1000`);
 }
 
+/** The oldest that wait for somebody else, for those who reach these tenants; null: all. */
+export async function listWaitingApprovals(
+  db: Queryable,
+  reach: readonly string[] | null,
+): Promise<{ id: string; says: string; asker: string; tenant: string | null; since: string }[]> {
+  return db.query(sql`
+    select approvals.id, says, asker_name as asker, tenant, ${instantText('asked_at')} as since
+    from approvals join access_tokens asker on asker.id = asker_id
+    where ${isWaiting} and not ${isLost} and ${reached(reach)} order by asked_at, approvals.id limit 100`);
+}
+
 export async function findApproval(
   db: Queryable,
   { tokenId, tenants }: Actor,

@@ -257,6 +257,24 @@ test('what was done, of which nobody could note how it ended, is not done again'
   expect((await confirm(bob, id)).json.code).toBe('approval_ended');
 });
 
+test('a request is told as a trouble to whoever may confirm it, until it has ended', async () => {
+  const id = await ask(ada, 'PUT', policy('TOLD'), days(20));
+  const troubles = async (token: string) =>
+    (await service.call('GET', '/stats/overview', { token })).json.troubles.filter(
+      ({ kind }: { kind: string }) => kind === 'approvals_waiting',
+    );
+  const elsewhere = await service.makeToken({ preset: 'admin', tenants: ['NONE'] });
+  const within = await service.makeToken({ preset: 'admin', tenants: ['TOLD'] });
+  const reader = await service.makeToken({ scopes: ['enrichment:read'], tenants: ['TOLD'] });
+  expect(await troubles(within.token)).toMatchObject([
+    { id, severity: 'warning', command: `svcctl approvals show ${id}` },
+  ]);
+  expect(await troubles(elsewhere.token)).toEqual([]);
+  expect(await troubles(reader.token)).toEqual([]);
+  expect((await call(bob, 'POST', `/approvals/${id}/reject`)).status).toBe(200);
+  expect(await troubles(within.token)).toEqual([]);
+});
+
 test('a token can have so many requests waiting, and no more', async () => {
   const eve = await makeRoot(service, { name: 'eve' });
   await service.db.query(sql`

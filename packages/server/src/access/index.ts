@@ -1,4 +1,5 @@
 export { tellAddressRefusals } from './address-refusals.ts';
+export { listWaitingApprovals } from './approval-queries.ts';
 export { createApprove, endApprovals } from './approvals.ts';
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
@@ -8,7 +9,7 @@ export { type AuditTarget, startAuditCopies, toLines, toStore } from './copy-aud
 export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { accessFigures } from './figures.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
-export { findOrMakeSigningKey } from './queries.ts';
+export { findOrMakeSigningKey, listUnusedTokens } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
 export { resealAuditLog, type Sealer, sealAuditLog, startSealing } from './seal-audit.ts';
 export {

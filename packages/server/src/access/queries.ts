@@ -267,6 +267,15 @@ export async function listLiveTokens(
     order by access_tokens.created_at desc, id`);
 }
 
+/** Valid tokens that were neither used nor made within 90 days, those that were unused for longest first. */
+export async function listUnusedTokens(db: Queryable): Promise<{ id: string; name: string }[]> {
+  return db.query(sql`
+    select id, name from access_tokens
+    where issuer is null and not ${isRevoked('access_tokens')} and coalesce(expires_at > now(), true)
+      and coalesce(last_used_at, created_at) < now() - interval '90 days'
+    order by coalesce(last_used_at, created_at), id limit 20`);
+}
+
 /** Whether what a token made ends with it. */
 const binds = (name: string) =>
   sql`(${raw(name)}.tenants is not null or ${raw(name)}.expires_at is not null or 'admin' <> all(${raw(name)}.scopes))`;

@@ -1,4 +1,4 @@
-import { findFailingCopy } from '../access/index.ts';
+import { findFailingCopy, listUnusedTokens, listWaitingApprovals } from '../access/index.ts';
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import {
   type Look,
@@ -77,6 +77,8 @@ export function lookAround(
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
     sealFault: () => state?.sealFault ?? null,
     failingCopy: () => findFailingCopy(db),
+    waitingApprovals: () => listWaitingApprovals(db, tenants),
+    unusedTokens: () => listUnusedTokens(db),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
   };

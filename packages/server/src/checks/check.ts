@@ -119,8 +119,21 @@ export type Look = {
   readonly failingCopy: () => Promise<
     { location: string; failing_since: string; error: string } | undefined
   >;
+  /** What waits for somebody else to confirm it. `since` is RFC 3339. */
+  readonly waitingApprovals: () => Promise<readonly WaitingApproval[]>;
+  /** Valid tokens that nobody has used for 90 days. */
+  readonly unusedTokens: () => Promise<readonly { id: string; name: string }[]>;
   /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */
   readonly overdueBackup: () => Promise<{ taken_at: string; place: string } | undefined | null>;
+};
+
+/** A request that somebody else must confirm: what it does, as a sentence, and who asked for it. */
+export type WaitingApproval = {
+  readonly id: string;
+  readonly says: string;
+  readonly asker: string;
+  readonly tenant: string | null;
+  readonly since: string;
 };
 
 /** A schedule of exports that needs somebody. `since` is RFC 3339. */

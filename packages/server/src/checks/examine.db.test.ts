@@ -303,6 +303,24 @@ test('tells that older data has no backup, and how old the last one is', async (
   expect(await found('backups')).toEqual([]);
 });
 
+test('tokens that nobody has used for 90 days are named, with what revokes them', async () => {
+  const { db } = service;
+  const { id } = await service.makeToken({ name: 'forgotten', preset: 'curator' });
+  const lost = await service.makeToken({ preset: 'curator' });
+  expect(await found('tokens')).toEqual([]);
+  await db.query(sql`
+    update access_tokens set created_at = now() - interval '91 days' where id in (${id}, ${lost.id})`);
+  await service.call('DELETE', `/tokens/${lost.id}`);
+  expect(await found('tokens')).toMatchObject([
+    {
+      ...{ id, severity: 'warning', command: `svcctl tokens revoke ${id}` },
+      found: 'nobody has used the token "forgotten" for 90 days',
+    },
+  ]);
+  await service.call('DELETE', `/tokens/${id}`);
+  expect(await found('tokens')).toEqual([]);
+});
+
 test('the status has what is found quickly, and what cannot be checked says so', async () => {
   await join('a', { clock_ahead_millis: 5000 });
   const { json } = await service.call('GET', '/status');

@@ -22,7 +22,7 @@ const ofRetention = (more: { verification?: object; run?: object } = {}) => ({
 const nothing = {
   ...{ db: { query: async () => [] }, verifyDays: 0 },
   ...{ processes: async () => [], slowStatements: () => [], storeClockAheadMillis: () => null },
-  ...{ nextRun: () => null, sampleCounters: async () => [] },
+  ...{ nextRun: () => null, sampleCounters: async () => [], unusedTokens: async () => [] },
   overdue: async () => ({ lastQueuedMillis: 0, waiting: 0, unverified: 0 }),
 };
 const well: Look = {
@@ -39,6 +39,7 @@ const well: Look = {
   sealFault: () => null,
   failingCopy: async () => undefined,
   overdueBackup: async () => null,
+  waitingApprovals: async () => [],
 };
 const ill: Look = {
   ...nothing,
@@ -80,6 +81,12 @@ const ill: Look = {
     failing_since: '2026-03-05T14:07:09.123456Z',
   }),
   overdueBackup: async () => undefined,
+  waitingApprovals: async () => [
+    {
+      ...{ id: 'apr_1', says: 'Erases 1 record of TX.', asker: 'ada', tenant: 'TX' },
+      since: '2026-03-05T14:07:09.123456Z',
+    },
+  ],
 };
 
 describe('findTroubles', () => {
@@ -104,6 +111,7 @@ describe('findTroubles', () => {
       ['backup_overdue', 1, null],
       ['audit_unsealed', 1, null],
       ['audit_uncopied', 1, null],
+      ['approvals_waiting', 1, 'apr_1'],
       ['run_failed', 2, 'run_1'],
       ['notices_undelivered', 2, null],
     ]);

@@ -1,5 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 import type { Labelled } from '../platform/metrics/figures.ts';
+import { accessChecks } from './access.ts';
 import { type Check, type Look, type Problem, rowOf, type ToldCheck } from './check.ts';
 import type { Finding, Trouble } from './contract.ts';
 import { databaseChecks } from './database.ts';
@@ -20,7 +21,7 @@ import { webhookChecks } from './webhooks.ts';
 /** All that the service checks, in the order in which svcctl doctor tells it. */
 export const checks: readonly (Check | ToldCheck)[] = [
   ...[...processChecks, ...machineChecks, ...databaseChecks],
-  ...[...retentionChecks, ...webhookChecks, ...exportChecks],
+  ...[...retentionChecks, ...webhookChecks, ...exportChecks, ...accessChecks],
 ].toSorted((one, other) => placeOf(one) - placeOf(other));
 
 function placeOf(check: Check): number {

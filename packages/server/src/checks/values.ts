@@ -17,6 +17,7 @@ const troubleTexts = {
   backup_overdue: 'a backup is overdue',
   audit_unsealed: 'the audit log is not what was sealed',
   audit_uncopied: 'the audit log cannot be copied',
+  approvals_waiting: 'a request waits for somebody else to confirm it',
   run_failed: 'a retention run failed, or some of its moves did',
   verification_failed: 'a verification could not be finished',
   notices_undelivered: 'notices do not arrive',
@@ -154,5 +155,6 @@ export const checkNames = [
   'counters',
   'runs',
   'backups',
+  'tokens',
 ] as const;
 export type CheckName = (typeof checkNames)[number];
