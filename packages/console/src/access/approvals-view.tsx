@@ -111,7 +111,11 @@ export function ApprovalPanel({ id, onClose }: { id: string; onClose: () => void
             expires: <Instant at={row.expires_at} />,
             ended: row.ended_at === null ? undefined : <Instant at={row.ended_at} />,
             'ended by': row.ended_by?.name,
-            outcome: row.outcome ?? undefined,
+            outcome:
+              row.outcome ??
+              (row.state === 'confirmed'
+                ? 'it runs, or broke off: ask anew for what is left'
+                : undefined),
             id: copied(row.id),
           }}
         />

@@ -33,6 +33,9 @@ const ls = list('GET /approvals', {
   },
 });
 
+/** Said of what was confirmed where nobody could note how it ended. */
+const brokenOff = 'it runs, or broke off: see svcctl audit ls, and ask anew for what is left';
+
 const show = call('GET /approvals/:id', {
   summary: 'show what was asked for, with the call',
   description: 'Shows what was asked for, by whom and from where, with the body of the call.',
@@ -48,7 +51,7 @@ const show = call('GET /approvals/:id', {
     ['asked', moment(row.asked_at, now)],
     ['expires', moment(row.expires_at, now)],
     ['ended by', row.ended_by?.name ?? null],
-    ['outcome', row.outcome],
+    ['outcome', row.outcome ?? (row.state === 'confirmed' ? brokenOff : null)],
   ],
 });
 
