@@ -15,7 +15,7 @@ export type Page = {
   /** Null on the last page. */
   nextCursor: string | null;
   /** What else it tells, by its name in the API; null where it does not. */
-  member(name: string): unknown;
+  readonly member: (name: string) => unknown;
 };
 
 /** The routes that answer a list. */
