@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, assertReach, requireScope } from '../kernel/actor.ts';
+import { type Actor, assertReach, requireCurrentSecret, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, newId, randomText } from '../kernel/ids.ts';
 import type { Audit } from '../platform/audit.ts';
@@ -111,6 +111,7 @@ async function createLink(
 ) {
   const { tenant, scope = 'webhooks:manage', subject = null, seconds = usualSeconds } = body;
   refuseVisitor(actor);
+  requireCurrentSecret(actor);
   requireScope(actor, scope);
   assertReach(actor, tenant);
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);

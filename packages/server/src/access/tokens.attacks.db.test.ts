@@ -116,6 +116,10 @@ test('of a secret that was rotated out comes nothing that outlives its overlap',
   const code = async (answer: ReturnType<typeof rotate>) => (await answer).json.code;
   expect(await code(rotate(made.id, made.token))).toBe('secret_rotated_out');
   expect(await code(make(made.token, {}))).toBe('secret_rotated_out');
+  const link = { token: made.token, body: { tenant: 'TX' } };
+  expect(await code(service.call('POST', '/webhook/portal-links', link))).toBe(
+    'secret_rotated_out',
+  );
   const { answer } = await service.signIn({ token: made.token });
   expect(answer.json.code).toBe('secret_rotated_out');
   // Nor does a session that was opened with it.
