@@ -152,6 +152,12 @@ test('leads from the bar of a month to the moves of its days', async () => {
   await chart.press('Enter');
   await expectHash(page, `month=${month}&view=journal`);
   await page.getByLabel('Month, exactly').waitFor();
+
+  // In the panel of a tenant, to those of the tenant.
+  await page.goto(page.url().replace(/#.*/, '#/retention?panel=tenant/TX'));
+  const own = drawerOf(page).getByRole('slider', { name: 'Records per month. Enter opens' });
+  await own.press('Enter');
+  await expectHash(page, `view=journal&tenant=TX&month=${month}`);
 });
 
 test('shows the snapshot of the table of Iceberg, as the catalogue tells it', async () => {

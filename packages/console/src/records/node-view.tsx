@@ -211,9 +211,6 @@ function NodeChart(props: NodeChartProps): ReactNode {
   if (facts.data === null) return null;
   return (
     <div className="chart-row">
-      {month === undefined && months.data === null && (
-        <p className="muted">Too many months to draw: choose a store.</p>
-      )}
       {bars.length > 0 && month === undefined && (
         <BarChart
           label={`Records per month of ${namesOf(path).join(' › ')}`}

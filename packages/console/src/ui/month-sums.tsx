@@ -11,11 +11,17 @@ import { ViewSwitch } from './list-page.tsx';
 import classes from './month-sums.module.css';
 import { calmPollMillis, useRead } from './poll.tsx';
 
-/** Reads the records of each month, hot and cold, of all tenants that the session may see. */
-export function useMonthSums(): UseQueryResult<MonthSum[]> {
-  const read = async (signal: AbortSignal) =>
-    (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data;
-  return useRead(['records', 'month-sums'], read, { everyMillis: calmPollMillis });
+export async function readMonthSums(
+  tenant: string | undefined,
+  signal: AbortSignal,
+): Promise<MonthSum[]> {
+  return (await api.get<{ data: MonthSum[] }>('/stats/records', { tenant }, signal)).data;
+}
+
+/** Reads the records of each month, hot and cold, of a tenant, or of all that the session may see. */
+export function useMonthSums(tenant?: string): UseQueryResult<MonthSum[]> {
+  const read = (signal: AbortSignal) => readMonthSums(tenant, signal);
+  return useRead(['records', 'month-sums', tenant], read, { everyMillis: calmPollMillis });
 }
 
 const series = [
@@ -23,16 +29,26 @@ const series = [
   { name: 'hot', tone: 'hot' },
 ] as const;
 
-/** All records by month, hot on cold, by their number or their bytes. `onOpen` is called with a month that is chosen. */
-export function MonthSums(props: { height: number; onOpen?: (month: string) => void }): ReactNode {
-  const { height, onOpen } = props;
-  const sums = useMonthSums();
+type MonthSumsProps = {
+  /** The tenant; by default they are of all tenants. */
+  tenant?: string;
+  height: number;
+  onOpen?: (month: string) => void;
+};
+
+/** Records by month, hot on cold, by their number or their bytes. `onOpen` is called with a month that is chosen. */
+export function MonthSums({ tenant, height, onOpen }: MonthSumsProps): ReactNode {
+  const sums = useMonthSums(tenant);
   const [isBytes, setBytes] = useState(false);
   const bars = useMemo(() => barsOf(sums.data ?? [], isBytes), [sums.data, isBytes]);
   const failure = useFailure(sums);
   if (sums.data?.length === 0) return null;
   return (
-    <section className={classes.sums} aria-label="All records by month">
+    <section
+      className={classes.sums}
+      data-one={tenant !== undefined}
+      aria-label={`${tenant === undefined ? 'All' : 'Its'} records by month`}
+    >
       <div className={`row wrap below-4 ${classes.head}`}>
         <h2 className="figure-name">{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
         <SeriesLegend series={series.toReversed()} />

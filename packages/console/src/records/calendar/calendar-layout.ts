@@ -12,7 +12,7 @@ import { type NodePath, nodeKey } from '../search.ts';
 /** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
 const yearsShown = 3;
 
-/** A year with records, and how many; null where there are too many leaves to add up. */
+/** A year with records, and how many; null where that is not known. */
 type YearCount = { readonly year: number; readonly count: number | null };
 
 /** The months of a calendar, in their order from top to bottom, with their first and last day. */

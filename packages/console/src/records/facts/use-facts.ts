@@ -2,6 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, Page } from '../../api/types.ts';
 import { monthsBetween } from '../../ui/days.ts';
+import { readMonthSums } from '../../ui/month-sums.tsx';
 import { calmPollMillis, neverStale, useRead } from '../../ui/poll.tsx';
 import { levelOf, type NodePath, nodeKey } from '../search.ts';
 
@@ -21,11 +22,11 @@ export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | nul
   });
 }
 
-/** Reads the number of records in each month of a tenant or a store; null when it has too many leaves to add up. */
+/** Reads the number of records in each month of a tenant or a store. */
 export function useMonths(
   path: NodePath,
   digest: string | undefined,
-): UseQueryResult<MonthCount[] | null> {
+): UseQueryResult<MonthCount[]> {
   return useQuery({
     // The digest is part of the key, so that the months are read again only when records have changed.
     queryKey: ['records', 'months', nodeKey(path), digest],
@@ -33,9 +34,15 @@ export function useMonths(
     staleTime: neverStale,
     placeholderData: (before, query) => (query?.queryKey[2] === nodeKey(path) ? before : undefined),
     queryFn: async ({ signal }) => {
+      if (path.store === undefined) {
+        const sums = await readMonthSums(path.tenant, signal);
+        return withEmpty(
+          sums.map((sum) => ({ name: sum.month, count: sum.hot_count + sum.cold_count })),
+        );
+      }
       const params = { ...path, level: 'month' };
-      const read = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
-      return read.isPart ? null : sumByMonth(read.rows);
+      const { rows } = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
+      return withEmpty(rows.map(({ month, count }) => ({ name: month ?? '', count })));
     },
   });
 }
@@ -51,14 +58,13 @@ export function useFullMonths(
 
 type MonthCount = { name: string; count: number };
 
-/** Adds up leaves by month. Months without records between the first and the last are included. */
-export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
-  const counts = new Map<string, number>();
-  for (const { month, count } of rows) {
-    if (month !== null) counts.set(month, (counts.get(month) ?? 0) + count);
-  }
-  const months = [...counts.keys()].sort();
+/** Months in their order, with those between the first and the last that have no records. */
+export function withEmpty(months: readonly MonthCount[]): MonthCount[] {
   const [first, last] = [months[0], months.at(-1)];
   if (first === undefined || last === undefined) return [];
-  return monthsBetween(first, last).map((name) => ({ name, count: counts.get(name) ?? 0 }));
+  const counts = new Map(months.map(({ name, count }) => [name, count]));
+  return monthsBetween(first.name, last.name).map((name) => ({
+    name,
+    count: counts.get(name) ?? 0,
+  }));
 }

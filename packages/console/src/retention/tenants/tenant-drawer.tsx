@@ -5,8 +5,10 @@ import type { RetentionPolicy, TenantState } from '../../api/types.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { stringifySearch } from '../../ui/hash-state.ts';
 import { Loaded, SkeletonText } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
+import { MonthSums } from '../../ui/month-sums.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
@@ -44,7 +46,18 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
     >
       {!isDefault && <Actions {...props} />}
       <PanelBody label={isDefault ? 'The default policy' : 'The tenant'}>
-        {!isDefault && <Tiers state={props.state} />}
+        {!isDefault && (
+          <>
+            <Tiers state={props.state} />
+            <MonthSums
+              tenant={tenant}
+              height={96}
+              onOpen={(month) => {
+                window.location.hash = `/retention${stringifySearch({ view: 'journal', tenant, month })}`;
+              }}
+            />
+          </>
+        )}
         <Policy tenant={tenant} mayAct={props.mayAct} />
         {!isDefault && (
           <>
