@@ -105,9 +105,7 @@ async function post(path: string, body: object, headers = {}) {
 }
 const endpointOf = (tenant: string, more = {}) =>
   post('/webhook/endpoints', {
-    tenant,
-    url: receiver.url(`/${tenant}`),
-    event_types: ['*'],
+    ...{ tenant, url: receiver.url(`/${tenant}`), event_types: ['*'] },
     ...more,
   });
 const report = (tenant: string) =>
@@ -282,9 +280,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await rename(`${store}-away`, store);
     await api.call('GET', '/retention/store');
     await until('silent', 'SvcctlStoreUnusable');
-    await db.query(
-      sql`update verifications set state = 'failed', error = 'the store did not answer'`,
-    );
+    await db.query(sql`update verifications set state = 'failed', error = 'no answer'`);
     await until('firing', 'SvcctlVerificationFailed');
   });
 
@@ -297,7 +293,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await expect.poll(firing, patient).toEqual([false, true]);
   });
 
-  test('fire for an audit log that was changed after it was sealed, or cannot be copied', async () => {
+  test('fire for an audit log that was changed after it was sealed, or cannot be copied, and for a request that waits', async () => {
     const move = (by: 1 | -1) =>
       db.query(sql`update audit_seals set since = since + ${by} returning 1`);
     await expect.poll(() => move(1), patient).toHaveLength(1);
@@ -305,9 +301,12 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await move(-1);
     await until('silent', 'SvcctlAuditUnsealed');
     await db.query(sql`insert into audit_copies values ('s3:', 0, null, now(), 'no', now())`);
-    await until('firing', 'SvcctlAuditUncopied');
-    await db.query(sql`delete from audit_copies`);
-    await until('silent', 'SvcctlAuditUncopied');
+    await db.query(sql`
+      insert into approvals (id, acts, route, params, says, about, asker_id, asker_name, asker_root, request_id)
+      select 'apr_1', '{erase}', 'eraseRecords', '{}', '', 'null', id, '', '', '' from access_tokens limit 1`);
+    await until('firing', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
+    await db.query(sql`with a as (delete from approvals) delete from audit_copies`);
+    await until('silent', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
   });
 
   test('fire for a table that somebody locks, and for a database that hangs', async () => {
