@@ -183,10 +183,10 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
   }
   const { id, ok, problem_count: problems, segments_total: segments, finished_at: at } = last;
   const word = ok === null ? 'not finished' : ok ? 'equal' : countOf(problems, 'difference');
-  // Of what nobody has looked at nobody knows that it is equal.
+  // Of what was not looked at nobody knows that it is equal.
   const figure =
     ok === true && segments === 0 ? (
-      'nothing read'
+      'no segments'
     ) : (
       <span className={`mark large ${ok === true ? 'ok' : 'danger'}`}>
         {ok === true ? <OkIcon /> : <CloseIcon />}
@@ -200,7 +200,7 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
       figure={figure}
       note={
         <>
-          <Moment at={at} /> · {countOf(segments ?? 0, 'segment')}
+          <Moment at={at} /> · {countOf(segments ?? 0, 'segment')} read
         </>
       }
     />

@@ -184,8 +184,10 @@ function Outcome({ verification }: { verification: Verification }): ReactNode {
         {verification.state}
       </span>
     );
-  // Of what nobody has looked at nobody knows that it is equal.
-  if (verification.ok === true && verification.segments_total === 0) return 'nothing read';
+  const { since, sample_percent: sample, segments_total: segments } = verification;
+  // Of what was not looked at nobody knows that it is equal.
+  const isPart = since !== null || sample !== null;
+  if (verification.ok === true && isPart && segments === 0) return 'nothing read';
   const isOk = verification.ok === true;
   const word = verification.state === 'failed' ? 'not finished' : isOk ? 'equal' : 'differs';
   return (
