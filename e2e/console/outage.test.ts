@@ -106,8 +106,11 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
   // What is said of the rows is still true of them.
   await page.getByText('1–100 of 1,200').waitFor();
 
+  // The page tries again by itself, too, and must not be quicker than the button.
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1000);
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
+  await page.clock.resume();
   await page.getByText('101–200 of 1,200').waitFor();
   await expect.poll(() => recordRows(page).allTextContents(), patient).not.toEqual(rows);
 });
