@@ -5,8 +5,7 @@ import type { Queryable } from './postgres/database.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Present on a request that somebody else has confirmed: marks it as confirmed, in the transaction of the act. Throws
-     * 409 `approval_ended` when that has happened before.
+     * Marks a request that somebody else confirmed as such, within the act's transaction. Throws 409 `approval_ended`.
      */
     settle?: (db: Queryable) => Promise<void>;
   }
@@ -24,10 +23,7 @@ export type AuditEntry = {
   /** The tenants whom the act concerns. When neither field is given, these are all tenants that the actor reaches. */
   readonly tenant?: string | null;
   readonly tenants?: readonly string[] | null;
-  /**
-   * What it was before and what it has become, as values for JSON without secrets. Undefined when there is nothing to
-   * tell.
-   */
+  /** What it was and what it has become, as values for JSON without secrets; undefined: nothing to tell. */
   readonly before?: unknown;
   readonly after?: unknown;
 };

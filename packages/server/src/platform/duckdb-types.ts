@@ -26,8 +26,7 @@ type LibraryType = {
 };
 
 /**
- * Returns the columns of what a query selects. `kinds` spells the kinds of types, which are numbers in the library: its
- * `DuckDBTypeId`, which is a parameter because the service itself does not load the library.
+ * Returns the columns of what a query selects. `kinds` is the library's `DuckDBTypeId`: the service does not load it.
  */
 export async function describeColumns(
   connection: DuckDBConnection,

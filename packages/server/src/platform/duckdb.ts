@@ -5,10 +5,7 @@ import { AppError } from '../kernel/errors.ts';
 import type { TypedColumn } from './duckdb-types.ts';
 import type { Log } from './log.ts';
 
-/**
- * Runs DuckDB SQL in a child process. There it cannot block the event loop, and if it crashes or runs out of memory the
- * service goes on.
- */
+/** Runs DuckDB SQL in a child process: it cannot block the event loop, and the service survives its crash. */
 export type DuckDb = {
   /**
    * Runs the statements one after another and returns the rows of the last one. 64-bit integers come as decimal text.
@@ -168,10 +165,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   };
 }
 
-/**
- * Waits for the answer to what `begin` sends. When the signal aborts, or the time is over, `giveUp` is called and nothing
- * is waited for any more.
- */
+/** Waits for the answer to what `begin` sends; calls `giveUp` when the signal aborts or the time is over. */
 function untilAnswered<R>({ signal, timeoutMillis, begin, giveUp }: Wait): Promise<R[]> {
   return new Promise((resolve, reject) => {
     const cancel = (reason: unknown) => {

@@ -2,10 +2,7 @@ import pino, { type Logger } from 'pino';
 
 export type Log = Logger;
 
-/**
- * Makes a log that writes JSON lines to stderr, because stdout belongs to the command's own output. It writes
- * synchronously, so that the last lines before a crash are not lost, and never shows a token.
- */
+/** A log of JSON lines on stderr, written synchronously so that a crash loses none. It never shows a token. */
 export function createLog(level: string): Log {
   return pino(
     {

@@ -12,10 +12,7 @@ const fewBytes = 64 * 1024;
 /** The thread ends when nobody has needed it for so long. */
 const idleMillis = 10_000;
 
-/**
- * A SHA-256 that is computed in a thread of low priority, which all share: a second of hashing in the main thread is a
- * second in which no request goes on. Await each call before the next.
- */
+/** A SHA-256 in a low-priority thread that all share: a second of it here would stop requests. Await each call. */
 export class ThreadHash {
   readonly id = ++lastId;
   #memory: SharedArrayBuffer | undefined;

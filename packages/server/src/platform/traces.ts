@@ -11,10 +11,7 @@ export type Span = {
 };
 
 export type Traces = {
-  /**
-   * Begins a piece of work: a request that is served, or one that is sent. `parent` is the `traceparent` of the work
-   * that led to it; without one, or with one that cannot be read, it begins a trace of its own.
-   */
+  /** Begins work served or sent; `parent` is the `traceparent` that led to it, without which it begins a trace. */
   begin(
     name: string,
     about: { kind: 'server' | 'client'; parent: string | null | undefined; attributes: Attributes },

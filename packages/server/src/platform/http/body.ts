@@ -27,10 +27,7 @@ const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-j
   (name) => `application/${name}`,
 );
 
-/**
- * Reads the headers of a request with a body. Throws 415 unless media type and compression are known here; `wanted` says
- * what to send.
- */
+/** Reads the headers of a request with a body. Throws 415 for an unknown type or coding; `wanted` says what to send. */
 export function readBody(
   request: IncomingMessage,
   wanted: { readonly document: string; readonly item: string },
@@ -209,10 +206,7 @@ const freeCost = 256 * 2 ** 20;
 const paidByByte = 1024;
 /** A record pays for its own white space and at most this much more: four thousand faults. */
 const mostPaidByRecord = 2 ** 20;
-/**
- * Each byte that was sent limits what the records pay for in all, because the same record repeated compresses to nearly
- * nothing.
- */
+/** Each byte sent limits what the records pay for in all: the same record repeated compresses to nearly nothing. */
 const paidBySentByte = 8192;
 /** The cost of a blank byte. 8 MiB of them are free, and 32 for each byte of a record. */
 const blankCost = 32;
@@ -250,10 +244,7 @@ export class Content {
     this.#check();
   }
 
-  /**
-   * Adds bytes of a line that is longer than any record may be. They are counted as they arrive, because the line may
-   * never end.
-   */
+  /** Adds bytes of a line that is longer than any record may be, as they arrive: it may never end. */
   addOverlong(bytes: number): void {
     this.#cost += bytes * overlongCost;
     this.#check();

@@ -28,18 +28,12 @@ export function networkOf(address: string | undefined): string {
     : parsed.toString();
 }
 
-/**
- * Returns whether the address is this machine's own. Who calls from it is a proxy or a program that could read the
- * service's memory as well.
- */
+/** Returns whether the address is this machine's own: who calls from it could read the service's memory as well. */
 export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 }
 
-/**
- * Reads a network, or a single address, and spells it as a CIDR; undefined when it is neither. Only IPv4 as such is taken,
- * because what an IPv6 address holds of it is compared as IPv4.
- */
+/** Spells a network or address as a CIDR; undefined for others, and for IPv4 in IPv6, which is compared as IPv4. */
 export function toNetwork(text: string): string | undefined {
   const wide = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
   if (!/^[\da-f:.]+\/\d{1,3}$/i.test(wide) || !ipaddr.isValidCIDR(wide)) return undefined;

@@ -34,8 +34,7 @@ export function compressAnswer(
 }
 
 /**
- * Returns whether an Accept-Encoding header accepts a coding (RFC 9110, 12.5.3). `q=0` refuses it, and a coding that is
- * named counts before the star.
+ * Whether an Accept-Encoding header accepts a coding (RFC 9110, 12.5.3): `q=0` refuses, and a name counts before `*`.
  */
 export function acceptsCoding(header: string | string[] | undefined, coding: string): boolean {
   const weights = new Map<string, number>();

@@ -16,10 +16,7 @@ export type ConnectionLimits = {
 };
 
 export type Connections = {
-  /**
-   * Tells that a request was let in, so its connection is not closed to make room. `ownPace` means that its handler
-   * decides how long the body may take.
-   */
+  /** Keeps the connection of an admitted request open. `ownPace`: its handler decides how long the body may take. */
   admit(request: IncomingMessage, options?: { ownPace: boolean }): void;
   /**
    * Ends the connections without cutting a request: every connection that carries none is closed at once, and each

@@ -9,10 +9,7 @@ const filesDir = fileURLToPath(
   new URL(isPackage ? '../../../console/' : '../../../../console/dist/', import.meta.url),
 );
 
-/**
- * The pages of the console may load nothing from other hosts and run no inline script. Inline styles must be allowed,
- * because the components place things with style attributes.
- */
+/** No other hosts, no inline scripts. Inline styles are allowed: the components place things with style attributes. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -32,10 +32,7 @@ export type RouteContract = {
   readonly body?: TSchema;
   /** Headers that the handler looks at, documented by what they do. */
   readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Bodies that the handler reads itself as a stream, by media type. They are documented but not validated here. Beside a
-   * `body`, they are those of other types than JSON.
-   */
+  /** Bodies that the handler reads as a stream, by media type: documented, not validated. A `body` is for JSON. */
   readonly streamedBody?: Readonly<Record<string, TSchema>>;
   readonly responses: Readonly<Record<number, ResponseContract>>;
 };

@@ -4,10 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 /** The reader hung up or stopped reading, which is no fault of the service. */
 export class ReaderGone extends Error {}
 
-/**
- * Writes one piece and waits until the system has taken it. Throws `ReaderGone` when the reader hung up, or took
- * nothing for `stallMillis`.
- */
+/** Writes a piece, and waits until the system took it. Throws `ReaderGone` on a hang-up, or after `stallMillis`. */
 export function write(
   response: ServerResponse,
   piece: Buffer | string,

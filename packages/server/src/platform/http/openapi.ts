@@ -102,10 +102,7 @@ export const conventions = [
 export const authentication =
   'Send an access token as `Authorization: Bearer svc_…`. The first start of the service writes an admin token to `admin-token` in its data folder; an admin makes others with `svcctl tokens create` or `POST /api/v1/tokens`. A token holds scopes, and may be limited to tenants: what belongs to other tenants then looks as if it did not exist.';
 
-/**
- * What a status means on every route that may answer with it. Where a route has words of its own, those are used
- * instead.
- */
+/** What a status means on every route that may answer with it and has no words of its own for it. */
 export const statusMeanings: Readonly<Record<number, string>> = {
   400: 'A parameter or the body is not valid; `errors` says where.',
   401: 'The token is missing, mistyped, unknown, expired or revoked.',
@@ -122,10 +119,7 @@ export const statusMeanings: Readonly<Record<number, string>> = {
   503: 'The service cannot answer at the moment. Try again after `Retry-After`.',
 };
 
-/**
- * Makes the OpenAPI 3.1 document of the routes. The schemas that validate the input are the ones that document it.
- * Paths are relative to the server URL `/api/v1`.
- */
+/** Makes the OpenAPI 3.1 document of the routes, with the schemas that validate. Paths are relative to `/api/v1`. */
 export function buildOpenApi(
   contracts: readonly RouteContract[],
   info: { version: string },

@@ -16,10 +16,7 @@ export type Dialect = {
   missing(request: FastifyRequest): AppError | undefined;
 };
 
-/**
- * Sends an error as RFC 9457 `application/problem+json`. An error that is no AppError becomes `internal_error`, and
- * only the log says what it was. Returns the code.
- */
+/** Sends an error as RFC 9457 problem+json, returns its code. What is no AppError becomes `internal_error`, logged. */
 export function sendProblem(
   raw: unknown,
   { request, reply, dialect }: Answer & { readonly dialect?: Dialect | undefined },

@@ -1,7 +1,4 @@
-/**
- * The stylesheet of the reference page. It is served as `/docs/style.css`, because the page's policy allows no inline
- * style.
- */
+/** The stylesheet of the reference, served as `/docs/style.css`: the page's policy allows no inline style. */
 export const referenceCss = `:root {
   color-scheme: light dark;
   --ground: #ffffff;

@@ -165,8 +165,7 @@ function count(text: string): string {
 }
 
 /**
- * The values for examples, by name. An optional parameter or field is shown in an example only when it stands here. A
- * required one that does not stand here gets a value that fits its schema.
+ * The values for examples, by name. What is required and not here gets one that fits its schema; the rest is left out.
  */
 const exampleValues: Readonly<Record<string, unknown>> = {
   tenant: 'TX',

@@ -181,10 +181,7 @@ ${
 ${body && body.fields.length > 0 && fieldTable('Fields of the answer', body.fields, { isCaptionHidden: true })}`;
 }
 
-/**
- * The statuses of errors link to what they mean on every call. They are explained here only where this call means
- * something else.
- */
+/** Statuses of errors link to what they mean on every call; where this call means something else, it is said here. */
 function errorList(answers: readonly Answer[]): Html {
   const problems = answers.filter((answer) => answer.isProblem);
   const own = problems.filter((answer) => answer.description !== meaningOf(answer));
@@ -261,8 +258,7 @@ type Html = { readonly html: string };
 type HtmlValue = Html | string | number | readonly HtmlValue[] | null | undefined | false;
 
 /**
- * Makes HTML from a template. Its values are escaped unless they are Html themselves; lists are joined, and null,
- * undefined and false become nothing.
+ * Makes HTML from a template: values are escaped unless they are Html, lists joined, null, undefined and false nothing.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';

@@ -28,10 +28,7 @@ export function overloaded(): AppError {
   });
 }
 
-/**
- * Refuses a request with two Host headers (RFC 9112, 3.2). Node would take the first one, while a proxy before us may
- * have taken the other.
- */
+/** Refuses two Host headers (RFC 9112, 3.2): Node takes the first, a proxy before us may have taken the other. */
 export function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
   if (hosts.length <= 1) return;

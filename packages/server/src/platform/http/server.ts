@@ -95,10 +95,7 @@ export type HttpServer = {
   readonly guarded: ReadonlyMap<string, GuardedRoute>;
   /** Speaks to clients of some paths as they expect it. */
   speak(dialect: Dialect): void;
-  /**
-   * Has each answer from now on close its connection, so that clients and proxies send their next request elsewhere.
-   * Requests are still served.
-   */
+  /** Has each answer from now on close its connection, so that clients go elsewhere. Requests are still served. */
   leave(): void;
   isLeaving(): boolean;
   /** Resets the connections of all requests that are under way. */
@@ -109,15 +106,9 @@ export type HttpOptions = {
   log: Log;
   /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
   authenticate(request: FastifyRequest): Promise<Actor>;
-  /**
-   * Throws 429 when the token has used up its share of requests, and says in the headers of the answer what is left. A
-   * promise is to be awaited.
-   */
+  /** Throws 429 when the token's share of requests is used up, and says in the answer's headers what is left. */
   admit(actor: Actor, answer: ServerResponse): Promise<void> | undefined;
-  /**
-   * Does what is done for a request in the name of its caller, so that callers take turns for what is scarce. While it is
-   * not known whose request it is, its address has the name.
-   */
+  /** Does work in the name of its caller (the address, while that is unknown), so that callers take turns. */
   takeTurns?<T>(caller: string, work: () => T): T;
   /** How many requests with a token are worked on at once: in all, and of one caller. Any number by default. */
   load?: { readonly total: number; readonly each: number };
@@ -425,10 +416,7 @@ function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
   return stepUp.when.some((field) => read(field) !== undefined && read(field) !== false);
 }
 
-/**
- * Sets headers on the raw answer, because exports and downloads write to that one. Routes that may be cached overwrite
- * them.
- */
+/** Sets headers on the raw answer, which exports and downloads write to. Routes that may be cached overwrite them. */
 function setCommonHeaders(request: FastifyRequest, { raw }: FastifyReply): void {
   raw.setHeader('x-request-id', request.id);
   raw.setHeader('x-content-type-options', 'nosniff');

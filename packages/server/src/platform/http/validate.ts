@@ -45,8 +45,7 @@ function typed(value: string, type: string | undefined): unknown {
 }
 
 /**
- * Reads a JSON body. Returns its value and its text, because the value loses large integers and the spelling of
- * numbers. Throws 400 `json_invalid` or `request_invalid`.
+ * Reads a JSON body: its value, and its text, which keeps large integers. Throws 400 `json_invalid`, `request_invalid`.
  */
 export function parseJson(body: Buffer): { text: string; value: unknown } {
   if (!isUtf8(body)) throw new AppError('json_invalid', { detail: 'The body is not UTF-8.' });

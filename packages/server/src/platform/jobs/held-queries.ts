@@ -140,10 +140,7 @@ export async function findFailures(
   return rows[0] ?? { failures: 0, waited: 0 };
 }
 
-/**
- * Leaves the job to a later attempt, in whatever process, after `fault.seconds`. That a job waits for its store counts as
- * no failure.
- */
+/** Leaves the job to a later attempt of any process. That a job waits for its store counts as no failure. */
 export async function postponeJob(
   db: Queryable,
   { name }: HeldTable,

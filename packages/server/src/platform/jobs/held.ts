@@ -191,10 +191,7 @@ export async function attemptJob<Job extends Row>(
 /** After this many failed attempts in a row, none of which got anything done, the job fails. */
 const mostFailures = 5;
 
-/**
- * Stores why an attempt ended. A fault that may pass leads to another attempt, after a pause; while the store does not
- * answer, the job waits for it.
- */
+/** Stores why an attempt ended: a fault that may pass leads to a pause, a silent store to a wait for it. */
 async function writeDown<Job extends Row>(
   db: Database,
   { table, toFault, backoffSeconds = usualBackoff }: HeldKind<Job>,
@@ -244,10 +241,7 @@ const watchMillis = 300;
 /** Progress is stored with every fourth look, so every 1.2 s at most. */
 const looksPerWrite = 4;
 
-/**
- * Checks whether a job still belongs to this runner, and stores how far it is, until it is stopped. A database that does
- * not answer is ignored here, since the session that holds the lock notices it.
- */
+/** Checks whether a job is still ours, and stores its progress. The session notices a database that is silent. */
 function watchJob(
   db: Database,
   table: HeldTable,

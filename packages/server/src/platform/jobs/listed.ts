@@ -30,10 +30,7 @@ export type ListedKind<Told extends object = object> = {
   summary(job: ListedRow<Told>): string;
   /** Whether something went wrong that does not make the job fail. Without it nothing can. */
   hasFaults?(told: Told): boolean;
-  /**
-   * Cancels a job that has not ended, and leaves one that has as it is. A kind without it cannot be cancelled. Throws
-   * 403 `scope_missing` to those who may only read the job.
-   */
+  /** Cancels a job unless it has ended. Throws 403 `scope_missing`. A kind without it cannot be cancelled. */
   cancel?(call: CancelCall): Promise<void>;
 };
 
@@ -107,8 +104,7 @@ async function findJob(
 }
 
 /**
- * Cancels a job. Nothing happens to one that was cancelled before. Throws 404 `job_not_found`, 409
- * `job_not_cancellable`, `job_finished`, and what its kind throws.
+ * Cancels a job, once. Throws 404 `job_not_found`, 409 `job_not_cancellable`, `job_finished`, and what its kind throws.
  */
 async function cancelJob(
   db: Database,

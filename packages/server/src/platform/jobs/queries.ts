@@ -132,10 +132,7 @@ export async function hasFreeJob(db: Queryable, table: JobTable): Promise<boolea
   return rows[0]?.has_free ?? false;
 }
 
-/**
- * Takes the job to work on; undefined when there is none. It is locked until the end of the transaction, so that one
- * process divides it and the others wait.
- */
+/** Takes the next job, locked until the transaction ends, so that one process divides it; undefined: none. */
 export async function takeJob<Job extends JobState>(
   connection: Queryable,
   table: JobTable,

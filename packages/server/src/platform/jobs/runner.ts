@@ -47,9 +47,7 @@ export type JobKind<Job extends queries.JobState, Share> = {
   onEnded?(signal: AbortSignal): Promise<void>;
 };
 
-/**
- * How often jobs are looked for without a poke: other processes queue jobs, and leave some behind when they are killed.
- */
+/** How often to look without a poke: for jobs that other processes queue, or leave behind when they are killed. */
 export const lookMillis = 2000;
 
 /** Does the jobs of a kind until it is stopped. Every process whose role it is does this. */

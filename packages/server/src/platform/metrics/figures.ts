@@ -87,8 +87,7 @@ function tell(gauge: Gauge, figure: Figure, label: GaugeRow['label']): void {
 }
 
 /**
- * Returns a function that reads what is older than `keepMillis` anew. Whoever asks meanwhile joins the reading that is
- * under way, and nobody waits longer than the first of them.
+ * Reads anew what is older than `keepMillis`. All who ask meanwhile join one reading; none waits longer than the first.
  */
 function keepFor(
   { name, read }: FigureSource,

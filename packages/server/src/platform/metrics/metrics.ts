@@ -11,10 +11,7 @@ export type IngestCounts = {
 /** What the service measures about itself, for Prometheus. */
 export type Metrics = {
   readonly registry: Registry;
-  /**
-   * Counts one answered request. `route` is the pattern of the route and never the path, which would make a new series
-   * for every id.
-   */
+  /** Counts an answered request. `route` is its pattern: paths would make a new series for every id. */
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void;
   /** Counts one answer that was a problem, by the code of the catalogue of errors. */
   observeProblem(code: string): void;

@@ -56,10 +56,7 @@ export type StoreFenceOptions = {
 
 /** Everything that one call asks of the store must be answered within this time. */
 const answerMillis = 9_000;
-/**
- * How often a swap is tried. It fails only when a process of this database that lost its lock, or a copy of the
- * database, swaps at the same moment.
- */
+/** Tries of a swap. It fails only if a process that lost its lock, or a copy of the database, swaps at that moment. */
 const attempts = 5;
 
 export function createStoreFence(options: StoreFenceOptions): StoreFence {
@@ -156,10 +153,7 @@ export function onlyRead(store: ObjectStore): ObjectStore {
   };
 }
 
-/**
- * Throws 409 `store_read_only`. Routes call it first, because what cannot be written in the end is better refused at
- * once.
- */
+/** Throws 409 `store_read_only`: routes call it first, to refuse at once what cannot be written in the end. */
 export function refuseReadOnly({ isReadOnly }: Pick<StoreFence, 'isReadOnly'>): void {
   if (isReadOnly) throw readOnly();
 }
@@ -172,20 +166,14 @@ export function readOnly(): AppError {
   });
 }
 
-/**
- * Returns the 409 for a process that wants to write to a store of another database. Its detail says how to adopt the
- * store.
- */
+/** The 409 for a process that would write to a store of another database, with how to adopt it. */
 export function fenced({ state, marked }: StoreStanding): AppError {
   return new AppError('store_fenced', {
     detail: `${describeFenced(state, marked)} ${adoptAdvice}`,
   });
 }
 
-/**
- * Returns whether an error says that this process may not change the store, because another database has it or because
- * of the settings.
- */
+/** Whether an error says that this process may not change the store: another database's, or by the settings. */
 export function isFenced(error: unknown): error is AppError {
   return error instanceof AppError && ['store_fenced', 'store_read_only'].includes(error.code);
 }
@@ -207,10 +195,7 @@ function isHeld({ confirmed, pending }: queries.Fence, text: string): boolean {
   return text === confirmed || pending.includes(text);
 }
 
-/**
- * Makes a token such as `2026-03-05T14-07-09Z_9fK2…_host-1`. It must be a valid file name, and people should be able to
- * read from it when and by whom the store was written.
- */
+/** Makes a token such as `2026-03-05T14-07-09Z_9fK2…_host-1`: a valid file name that tells people when and by whom. */
 function newToken(): string {
   const at = new Date().toISOString().replace(/\.\d+/, '').replaceAll(':', '-');
   const by = hostname()
@@ -229,8 +214,7 @@ function standingOf(text: string | null, isOwn: boolean): StoreStanding {
 }
 
 /**
- * Ends the work when the store does not answer in time, with 503 `cold_tier_unavailable`. An abort by the caller is
- * thrown as the caller's own reason.
+ * Throws 503 `cold_tier_unavailable` when the store does not answer in time, and the caller's reason when it aborts.
  */
 async function inTime<T>(
   store: ObjectStore,

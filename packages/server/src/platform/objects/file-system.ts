@@ -172,10 +172,7 @@ async function copyDurably(
   );
 }
 
-/**
- * Makes the file itself the object, which costs no copy. Returns false when it lies on another file system or links
- * cannot be made there.
- */
+/** Makes the file itself the object, without a copy. Returns false on another file system, or where links fail. */
 async function linkDurably(from: string, to: string, mode: number): Promise<boolean> {
   try {
     await link(from, to);
@@ -200,10 +197,7 @@ async function makeFolder(path: string, mode: number): Promise<void> {
   if (first !== undefined) await syncFolders(path, dirname(first));
 }
 
-/**
- * Brings every folder from `from` up to `upTo` to the disk. It cannot be seen which of them another `put` made a moment
- * ago and has not brought to the disk yet, so all of them are synced.
- */
+/** Syncs every folder from `from` up to `upTo`: another `put` may have made any of them a moment ago. */
 async function syncFolders(from: string, upTo: string): Promise<void> {
   await syncFolder(from);
   if (from !== upTo && dirname(from) !== from) await syncFolders(dirname(from), upTo);
@@ -264,10 +258,7 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-/**
- * Returns whether there is no such object: nothing lies there, or a folder does, or an object lies where a folder would
- * have to be.
- */
+/** Whether there is no such object: nothing, a folder in its place, or an object in place of its folder. */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(systemCode(error) ?? '');
 }
@@ -348,10 +339,7 @@ function createFileMarker(root: string): StoreMarker {
   };
 }
 
-/**
- * Tries whether something can be written and renamed. A kill may leave the file behind; a listing removes it a day
- * later.
- */
+/** Tries whether something can be written and renamed. What a kill leaves, a listing removes a day later. */
 async function tryFileSystem(root: string): Promise<void> {
   const path = join(root, temporaryFolder, `try-${randomUUID()}`);
   try {

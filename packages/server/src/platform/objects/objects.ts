@@ -9,10 +9,7 @@ export type ObjectRef = {
   readonly sha256: Buffer;
 };
 
-/**
- * An upload in parts that was begun and has not ended. It belongs to a process that is at work or to one that was
- * killed.
- */
+/** An upload in parts that has begun and not ended, of a process at work or one that was killed. */
 export type OpenUpload = {
   readonly id: string;
   readonly key: string;
@@ -41,10 +38,7 @@ export type ObjectInfo = {
 export type ObjectStore = {
   /** Where the store is, for people to read: a folder or `s3://bucket/prefix`. */
   readonly location: string;
-  /**
-   * How many milliseconds the clock of this machine was ahead of the store's at its last answer; null before the first.
-   * Only remote stores have this.
-   */
+  /** How far this machine's clock was ahead of a remote store's at its last answer; null before the first. */
   readonly clockAheadMillis?: () => number | null;
   /**
    * Stores a local file under a key. When it returns, the object is whole and durable; nobody sees it before. An object
@@ -58,8 +52,7 @@ export type ObjectStore = {
     options?: { readonly mayTake?: boolean },
   ): Promise<void>;
   /**
-   * Begins to store a local file that is still being written, always by appending to it, so that most of it was sent
-   * when it is whole. Only remote stores have this.
+   * Begins to store a local file that is still being appended to, so that most is sent when it is whole. Remote only.
    */
   readonly beginPut?: (key: string, path: string, signal?: AbortSignal) => GrowingPut;
   /**
@@ -73,10 +66,7 @@ export type ObjectStore = {
     signal?: AbortSignal,
     stretch?: ByteStretch & { readonly sizeBytes: number },
   ): Promise<void>;
-  /**
-   * Has the server copy an object of another store. Answers false where that lies elsewhere, or the server refuses. It
-   * proves nothing of the object. Only stores in S3 have this.
-   */
+  /** Has the server copy another store's object, and proves nothing of it. False: refused, or elsewhere. Only in S3. */
   readonly copyFrom?: (
     source: ObjectStore,
     keys: { readonly from: string; readonly to: string },
@@ -96,10 +86,7 @@ export type ObjectStore = {
   remove(key: string, signal?: AbortSignal): Promise<void>;
   /** Says which database the store goes on with; fence.ts explains how. */
   readonly marker: StoreMarker;
-  /**
-   * Writes something beside the objects and removes it again. Throws 503 `cold_tier_unavailable` when that cannot be
-   * done, or when the store lacks what `marker` needs.
-   */
+  /** Writes and removes something. Throws 503 `cold_tier_unavailable` when it cannot, or lacks what `marker` needs. */
   tryWrite(signal?: AbortSignal): Promise<void>;
   /** Returns the path of the file that is the object; null when the store is not a file system. */
   pathOf(key: string): string | null;
@@ -127,10 +114,7 @@ export type GrowingPut = {
 export type StoreMarker = {
   /** Returns the text; null while there is none. */
   read(signal?: AbortSignal): Promise<string | null>;
-  /**
-   * Changes the text to `text`, which was never used before, if it is `expected` at that very moment. Returns whether
-   * it was. If it throws, the text may or may not have been changed.
-   */
+  /** Changes the text to one never used before, if it is `expected`; returns whether. A throw leaves that open. */
   swap(expected: string | null, text: string, signal?: AbortSignal): Promise<boolean>;
 };
 
@@ -168,10 +152,7 @@ export type OpenObject = { readonly path: string; release(): Promise<void> };
 export type OpenOptions = {
   /** It is read and hashed whatever was checked before, as exports want it. */
   readonly anew?: boolean | undefined;
-  /**
-   * Only these pieces of the object are needed, and each has been proved by its own SHA-256 when the object is opened.
-   * Other bytes of the file may be zeros. `anew` passes this over.
-   */
+  /** The pieces that are needed, each proved by its own SHA-256; other bytes may be zeros. `anew` passes this over. */
   readonly pieces?: readonly ObjectPiece[] | undefined;
   readonly signal?: AbortSignal | undefined;
 };
@@ -181,10 +162,7 @@ export type OpenOptions = {
  * folder of bounded size, from which the least recently used copies are removed first.
  */
 export type ObjectReader = {
-  /**
-   * Opens an object and checks it. Without `anew` an earlier check counts as long as the file has not changed, as pages
-   * want it. Throws ObjectMissing, ObjectDamaged or 503 `cold_tier_unavailable`.
-   */
+  /** Opens and checks an object; without `anew`, anew only if changed. Throws ObjectMissing, ObjectDamaged or 503. */
   open(ref: ObjectRef, options?: OpenOptions): Promise<OpenObject>;
   /** Whether objects are fetched, so that it pays to ask for pieces. */
   readonly isRemote: boolean;
@@ -215,10 +193,7 @@ export function assertObjectKey(key: string): void {
   if (fault !== null) throw new RangeError(`the object key ${JSON.stringify(key)} ${fault}`);
 }
 
-/**
- * The name of the marker, which lies beside the objects and is not one of them; in a file system it is a folder.
- * Readers of data sets skip names that begin with `_`.
- */
+/** The marker beside the objects, a folder in a file system. Readers of data sets skip names that begin with `_`. */
 export const markerName = '_svcctl-store';
 
 /** The folder in which a store on a file system keeps what is not whole yet. */

@@ -46,10 +46,7 @@ function folderOf(blobUrl: string): string {
   }
 }
 
-/**
- * Makes a folder for one process below `parent` and returns its path. Folders of processes that are gone are removed,
- * because nobody can use what a killed process was writing.
- */
+/** Makes a folder for one process below `parent`, and removes those of processes that are gone. */
 export async function makeSpoolDir(parent: string): Promise<string> {
   await makeFolders(parent, 0o700);
   for (const name of await readdir(parent)) {

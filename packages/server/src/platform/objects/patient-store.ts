@@ -61,9 +61,7 @@ export function withErrors(
   });
 }
 
-/**
- * The same store, but each call about its objects is made by `call`. A list is given out when all of it has come.
- */
+/** The same store, with each call about its objects made by `call`. A list is given out when all of it has come. */
 function aroundCalls(
   store: ObjectStore,
   call: <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>,

@@ -92,10 +92,7 @@ export function createObjectReader(
 
 const unlinkable = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EACCES'];
 
-/**
- * Makes a link to the object. Returns false when the two paths lie on different file systems, when that file system
- * cannot link, or when the object has as many links as it may have.
- */
+/** Links to the object. False: another file system, one that cannot link, or the object has all its links. */
 async function tryLink(path: string, linked: string, ref: ObjectRef): Promise<boolean> {
   try {
     await link(path, linked);

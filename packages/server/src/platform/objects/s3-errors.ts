@@ -21,8 +21,7 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns what the SDK, the network or the local disk said into a 503 whose detail holds the code. An AppError,
- * ObjectMissing or ObjectDamaged is returned unchanged.
+ * Makes what SDK, network or disk said a 503 whose detail holds the code. AppError and object faults stay as they are.
  */
 export function fromS3(error: unknown, what: string): unknown {
   if (error instanceof AppError || isObjectFault(error)) return error;

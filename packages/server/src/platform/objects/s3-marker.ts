@@ -29,10 +29,7 @@ export async function readMarker(
   }
 }
 
-/**
- * Replaces the marker only if it is as it was read (If-Match), or makes it only if there is none (If-None-Match).
- * Returns whether the marker is now `text`.
- */
+/** Replaces the marker if it is as read (If-Match), or makes it if there is none (If-None-Match); returns whether. */
 export async function swapMarker(
   store: S3Store,
   { expected, text }: { expected: string | null; text: string },
@@ -106,10 +103,7 @@ export async function tryConditions(
   }
 }
 
-/**
- * Writes an object under a condition. Returns false when the condition does not hold; a 409 means that another write
- * came in between.
- */
+/** Writes an object under a condition; false when that does not hold. A 409: another write came in between. */
 async function putIf(
   { sdk, client, place }: S3Store,
   { key, text, condition }: { key: string; text: string; condition: Condition },

@@ -26,10 +26,7 @@ type Download = {
 
 type Stretch = ByteStretch & { readonly sizeBytes: number };
 
-/**
- * Downloads an object or a stretch of it. It tries again when the body breaks off, because the SDK retries only until the
- * body begins.
- */
+/** Downloads an object or a stretch, again when the body breaks off: the SDK retries only until it begins. */
 export async function get(
   store: S3Store,
   { key, target, signal, stretch }: Download,

@@ -17,10 +17,7 @@ type Upload = {
 
 /** Tells how far a file is written that somebody appends to. */
 export type Growth = {
-  /**
-   * Resolves once the file has this many bytes, or once it is whole, with the bytes that are there. Throws the reason of
-   * the signal.
-   */
+  /** Resolves with the bytes that are there, once these many are or the file is whole. Throws the signal's reason. */
   reach(bytes: number, signal?: AbortSignal): Promise<{ bytes: number }>;
 };
 
@@ -61,10 +58,7 @@ export function wholeFile(bytes: number): Growth {
 
 /** A file larger than this is uploaded in parts. */
 const singleBytes = 16 * 1024 * 1024;
-/**
- * All parts but the last have this size, because R2 requires equal parts. S3 takes 10,000 parts, so a file may have 78
- * GiB.
- */
+/** All parts but the last are of this size, as R2 requires. S3 takes 10,000 of them: a file may have 78 GiB. */
 const partBytes = 8 * 1024 * 1024;
 const partsAtOnce = 3;
 const abortMillis = 30_000;
@@ -183,10 +177,7 @@ export async function abortUpload(
   }
 }
 
-/**
- * Returns the options of a request with a body. All its tries together may take half a minute and one second more for
- * each 64 KiB.
- */
+/** Options of a request with a body: all tries together may take 30 s, and 1 s more for each 64 KiB. */
 function paced(signal: AbortSignal | undefined, sizeBytes: number) {
   const late = AbortSignal.timeout(30_000 + Math.ceil(sizeBytes / 64));
   return { abortSignal: signal === undefined ? late : AbortSignal.any([signal, late]) };

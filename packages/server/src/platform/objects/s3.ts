@@ -188,10 +188,7 @@ type Transfer = {
   readonly signal: AbortSignal | undefined;
 };
 
-/**
- * Throws the reason of the signal when the work was aborted, and any other error as a 503 that says what could not be
- * done.
- */
+/** Throws the signal's reason after an abort, and other errors as a 503 that says what could not be done. */
 async function guarded<T>(
   what: string,
   signal: AbortSignal | undefined,
@@ -208,10 +205,7 @@ async function guarded<T>(
 
 type Reading<T> = (signal: AbortSignal, onBytes: (count: number) => void) => Promise<T>;
 
-/**
- * Ends a read when the store hangs, because all tries together would take minutes. A read whose bytes keep coming may
- * take long.
- */
+/** Ends a read when the store hangs: all tries would take minutes. One whose bytes keep coming may take long. */
 async function inTime<T>(
   what: string,
   signal: AbortSignal | undefined,

@@ -24,10 +24,7 @@ export type SparseCopyOptions = {
   readonly giveBack: (bytes: number) => void;
 };
 
-/**
- * A copy of some pieces of an object: a file of the object's size with holes, so that whoever reads it finds each byte at
- * its place. A piece comes into it only after it was checked in a file of its own.
- */
+/** Some pieces of an object at their places in a file with holes. Each was checked before, in a file of its own. */
 export class SparseCopy {
   readonly #ref: ObjectRef;
   readonly #options: SparseCopyOptions;
@@ -123,10 +120,7 @@ export class SparseCopy {
   }
 }
 
-/**
- * A copy that was right when it was fetched and is no longer. The object in the store may still be right, so it is
- * fetched once more.
- */
+/** A copy that was right and is no longer. The object itself may still be, so it is fetched once more. */
 export class SpoiltCopy extends Error {
   constructor(cause: unknown) {
     super('the copy is not what it was', { cause });

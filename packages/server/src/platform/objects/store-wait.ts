@@ -6,10 +6,7 @@ export const longestWaitMillis = 3_600_000;
 const firstPauseMillis = 1000;
 const longestPauseMillis = 60_000;
 
-/**
- * How long to rest before the store is asked again by work that waits for so long already: twice as long each time, up
- * to a minute, and not all at the same moment.
- */
+/** How long to rest before the store is asked again: twice as long each time, up to a minute, not all at once. */
 export function pauseMillis(waitedMillis: number, random: () => number = Math.random): number {
   const longest = Math.min(Math.max(waitedMillis, firstPauseMillis), longestPauseMillis);
   return longest * (0.5 + random() / 2);
@@ -17,10 +14,7 @@ export function pauseMillis(waitedMillis: number, random: () => number = Math.ra
 
 /** Work that waits while its store does not answer, as a tenant's share of a retention run. */
 export type StoreWait = {
-  /**
-   * Does `work`, and does it again while it fails for a store that may come back. Throws any other fault at once, and
-   * that of the store after an hour without progress.
-   */
+  /** Repeats `work` while its store may come back: for an hour without progress. Throws any other fault at once. */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Something was done, so the hour begins anew. */
   goesOn(): Promise<void>;

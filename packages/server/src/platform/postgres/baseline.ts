@@ -79,10 +79,7 @@ export function withBaseline(names: readonly string[]): string[] {
   return [...new Set(names.map((name) => (replaced.has(name) ? baseline : name)))];
 }
 
-/**
- * Returns the first of the replaced migrations that is missing among those that were applied, or is there with another
- * text. Undefined when all are there as they should be, and when there is none.
- */
+/** The first replaced migration that is missing, or has another text; undefined when none is, or none was applied. */
 export function findGap(applied: readonly Applied[]): string | undefined {
   if (!applied.some(({ name }) => replaced.has(name))) return undefined;
   const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]));

@@ -44,21 +44,12 @@ export const usualAnswerMillis = 70_000;
 export const longestTimerMillis = 2 ** 31 - 1;
 const lockMillis = 10_000;
 export const connectMillis = 10_000;
-/**
- * A process that is frozen halfway keeps its locks no longer than this. The limit holds between two statements of a
- * transaction, and while the process does not read an answer.
- */
+/** A frozen process keeps its locks no longer: holds within a transaction, and while an answer is not read. */
 const frozenMillis = 60_000;
-/**
- * The pool closes a connection that nobody has used for so long. If the process is frozen the server does it instead, a
- * little later, and frees the locks.
- */
+/** The pool closes a connection unused for so long; of a frozen process the server does, a little later. */
 export const unusedMillis = 60_000;
 
-/**
- * What every connection has, whatever the server, the database, the role or the URL say. Some change what our SQL reads
- * and writes: `DateStyle` the text of a date, `array_nulls` what NULL in an array is.
- */
+/** What every connection has. Some settings change what our SQL reads and writes, as `DateStyle` does dates. */
 const settings = {
   client_encoding: 'UTF8',
   timezone: 'UTC',
@@ -152,10 +143,7 @@ export async function commit(on: pg.ClientBase): Promise<void> {
   await awaitAnswer(on, () => on.query('commit'));
 }
 
-/**
- * Returns the name under which a statement is prepared; it follows from the text. Values are never part of a text, so
- * there are few names.
- */
+/** The name under which a statement is prepared, from its text. Values are never in a text, so names are few. */
 function statementName(text: string): string {
   return hash('md5', text, 'base64url');
 }

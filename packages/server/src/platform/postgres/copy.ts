@@ -34,10 +34,7 @@ export function copyCsv(
   );
 }
 
-/**
- * Streams a table as PostgreSQL writes it for itself: a row is a line, whatever its values hold. The connection is busy
- * until the rows are `counted`.
- */
+/** Streams a table in PostgreSQL's own text, a line each row. The connection is busy until the rows are `counted`. */
 export function copyTable(
   connection: Pick<Connection, 'client'>,
   { table, columns }: { readonly table: string; readonly columns: readonly string[] },
@@ -124,10 +121,7 @@ type TimedQuery = {
   handleReadyForQuery?: () => void;
 };
 
-/**
- * Stores rows as `copyTable` streams them, however long it takes. Returns how many there were. They can be frozen in a
- * table that the same transaction has emptied.
- */
+/** Stores rows of `copyTable`, in any time; returns how many. A table that this transaction emptied can freeze them. */
 export async function copyIntoTable(
   connection: Pick<Connection, 'client'>,
   { table, columns, isFrozen = false }: CopyTarget,

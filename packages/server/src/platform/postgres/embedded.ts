@@ -89,10 +89,7 @@ export async function startEmbeddedPostgres(
   };
 }
 
-/**
- * Makes the data folder and returns its real path, because the server reports its directory by the name it was started
- * with.
- */
+/** Makes the data folder and returns its real path: the server reports the name it was started with. */
 async function makeDataDir(dataDir: string): Promise<string> {
   try {
     await makeFolders(dataDir);

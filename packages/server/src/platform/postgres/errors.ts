@@ -1,10 +1,7 @@
 import pg from 'pg';
 import { AppError } from '../../kernel/errors.ts';
 
-/**
- * Returns the SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of
- * ours; undefined when the error did not come from there.
- */
+/** The SQLSTATE of an error that is, or was caused by, one of PostgreSQL; undefined for others. */
 export function sqlState(error: unknown): string | undefined {
   return databaseError(error)?.code;
 }
@@ -28,10 +25,7 @@ export function isPartitionMissing(error: unknown): boolean {
 /** These are serialization failure, deadlock and lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
 
-/**
- * Returns whether work that failed because of another transaction should be tried again after this attempt, counted
- * from 1.
- */
+/** Whether work that another transaction made fail should be tried again after this attempt, counted from 1. */
 export function mayTryAgain(error: unknown, attempt: number): boolean {
   return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
 }
@@ -68,10 +62,7 @@ const clientMessages = [
   'Query read timeout',
 ];
 
-/**
- * Makes an AppError of a fault of the database that will pass, so that the caller is told to come back. Any other error
- * is returned as it came, and becomes `internal_error`.
- */
+/** Makes an AppError of a database fault that will pass. Others are returned as they came (`internal_error`). */
 export function translateDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -20,10 +20,7 @@ export function databaseFigures<Name extends string>(
 /** No statement of the metrics takes longer. The server ends it, so that it does not go on for nobody. */
 const statementMillis = 2000;
 
-/**
- * Makes sources of what features tell of the database. They are read one after the other, so that the metrics never take
- * more than one connection.
- */
+/** Makes sources of what features tell of the database: read in turn, so that metrics take one connection. */
 export function fromDatabase(db: Database, features: readonly DatabaseFigures[]): FigureSource[] {
   const turns = createGate(1);
   return features.map((feature) => ({

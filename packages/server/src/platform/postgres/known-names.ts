@@ -3,10 +3,7 @@ import { invalidInput } from '../../kernel/errors.ts';
 import { hiddenNameRule, isHidden, isHiddenName, type Name } from '../../kernel/names.ts';
 import type { Queryable } from './database.ts';
 
-/**
- * Returns which of these names, by their positions, are new: nothing is stored under the tenant, or under its store where
- * that is hidden.
- */
+/** The positions of names that are new: nothing is stored under the tenant, or under the store where that is hidden. */
 export async function listNewNames(db: Queryable, names: readonly Name[]): Promise<number[]> {
   const tenants = names.map(({ tenant }) => tenant);
   const stores = names.flatMap(({ store }) => (store && isHiddenName(store) ? [store] : []));

@@ -26,10 +26,7 @@ const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
 
 /** The last migration of the previous release. A release sets it to the last one that its predecessor had. */
 const previousRelease = baseline;
-/**
- * How a newer migration says that the previous release can go on while it is there. Then `needs` of its row names the
- * last migration that a release must have to do so.
- */
+/** How a migration says that the previous release survives it; `needs` names the last one that this must have. */
 const survival = /^-- The previous release survives this migration/m;
 
 /** How long a migration waits for a lock, and how long it lets others go first. */
@@ -127,10 +124,7 @@ export function missingOf<Named extends Pick<Migration, 'name'>>(
   return migrations.filter(({ name }) => !applied.has(name));
 }
 
-/**
- * Notes the baseline where the migrations that it replaced have made the database, and changes nothing else: their rows
- * say to builds of before that they need not be applied. Those builds survive this row.
- */
+/** Notes the baseline where the migrations it replaced have run. Older builds read their rows and survive its own. */
 async function noteBaseline(
   connection: Connection,
   rows: readonly Applied[],
@@ -186,10 +180,7 @@ function needsOf({ name, text }: Pick<Migration, 'name' | 'text'>): string | nul
 /** Three beats of a process: one that has missed them is busy or gone. */
 const silentSeconds = 30;
 
-/**
- * Throws `database_unusable` when a process that lives could not go on beside one of these migrations, and names those
- * that could not. A process that does not say what it knows could not either.
- */
+/** Throws `database_unusable`, with names, when a live process might not go on beside one of these migrations. */
 export async function requireSurvivors(
   db: Queryable,
   missing: readonly Migration[],
@@ -306,9 +297,7 @@ function refuseChanged(row: Applied, known: Migration | undefined): void {
   });
 }
 
-/**
- * The last migration that was applied. Of a database that the replaced migrations have made, the names do not tell it.
- */
+/** The last migration applied: by time, because the names of the replaced migrations do not tell it. */
 export const newestApplied = sql`
   select name from schema_migrations order by applied_at desc, name desc limit 1`;
 

@@ -26,16 +26,10 @@ import { createTurns, type Turns } from './turns.ts';
 const sessionSilenceSeconds = 45;
 const usualStandbyMillis = 3000;
 
-/**
- * While others call, a caller has one of so many places: three of 24. With eight, a page of another took twice as long
- * on two cores, since the statements that run share these.
- */
+/** While others call, a caller has 1 in 8 places: 3 of 24. With 8, another's page took twice as long on two cores. */
 const placesPerShare = 8;
 
-/**
- * Opens a pool of connections. None is made before the first statement, so a database that does not answer is noticed
- * only then. `onError` is told about connections that break while nobody uses them.
- */
+/** Opens a pool, without a connection yet. `onError` is told of those that break while nobody uses them. */
 export function openDatabase(options: {
   url: string;
   maxConnections: number;
@@ -43,10 +37,7 @@ export function openDatabase(options: {
   answerMillis?: number;
   /** Statements that take so long are remembered; 0 or nothing: none. */
   slowMillis?: number;
-  /**
-   * How often waits for a standby are looked at. A wait is ended when it has lasted two to three times as long: sooner
-   * than those give up who wait for its locks.
-   */
+  /** How often waits for a standby are looked at: they end after 2 to 3 times that, before those behind give up. */
   standbyMillis?: number | undefined;
 }): Database {
   const sockets = new Set<Socket>();
@@ -133,10 +124,7 @@ export function openDatabase(options: {
   return database;
 }
 
-/**
- * Lends a connection of the pool. When `work` fails, the connection goes back to the pool if `canGoOn` says so;
- * otherwise it is destroyed.
- */
+/** Lends a connection. When `work` fails it goes back to the pool if `canGoOn` says so; else it is destroyed. */
 async function lend<T>(
   { pool, turns }: { pool: pg.Pool; turns: Turns },
   work: (connection: Connection) => Promise<T>,
@@ -217,10 +205,7 @@ export function placeOf(url: string): string {
 const int8 = 20;
 const dateTypes = new Set([1082, 1114, 1184]);
 
-/**
- * Makes a number of a bigint, because counts and sizes stay below 2^53, and keeps dates and times as the text that
- * PostgreSQL sent.
- */
+/** Makes numbers of bigints, as counts and sizes stay below 2^53, and keeps dates and times as PostgreSQL's text. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8) return Number;
   if (dateTypes.has(oid)) return (value: string) => value;
@@ -274,10 +259,7 @@ async function openSession(config: OwnConfig, silenceSeconds: number): Promise<S
   };
 }
 
-/**
- * Makes the server end a session that is silent. The server's clock decides, so it does not matter what the process
- * does. Keep-alives find a machine that is gone sooner.
- */
+/** Has the server end a silent session, by its own clock. Keep-alives find a machine that is gone sooner. */
 function endsWhenSilent(silenceSeconds: number): Record<string, string> {
   return {
     idle_session_timeout: `${Math.ceil(silenceSeconds * 1000)}ms`,

@@ -12,10 +12,7 @@ const answerMillis = 10_000;
 /** How often another session tries to be given the backend of the first: a busy pooler may miss it once or twice. */
 const rounds = 3;
 
-/**
- * Throws `database_unusable`, with what to do about it, when svcctl cannot work with this database as it is: that will
- * not pass by itself. Throws `database_unavailable` when it may pass. It changes nothing.
- */
+/** Throws `database_unusable` with a remedy for what will not pass by itself, `database_unavailable` for what may. */
 export async function refuseUnfit(database: Database): Promise<void> {
   try {
     refuseServer(await readServer(database));

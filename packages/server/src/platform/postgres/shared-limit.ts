@@ -3,10 +3,7 @@ import sql from 'sql-template-tag';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from './database.ts';
 
-/**
- * A limit that all processes on a database keep together. Each subject, such as a token, may use `perMinute` at once,
- * and what it used comes back evenly.
- */
+/** A limit kept by all processes: a subject, such as a token, may use `perMinute` at once, which comes back evenly. */
 export type Limit = { readonly name: string; readonly perMinute: number };
 
 /** What subjects have used of limits, in a table. Only the clock of the database counts there. */
@@ -27,10 +24,7 @@ const forgetMillis = 60_000;
 const untoldShare = 0.02;
 
 export type SharedLimit = {
-  /**
-   * Uses one of what the subject has. Returns 0, or the number of seconds to wait when nothing is left. It returns a
-   * promise where others must be told first, which only happens to requests that come faster than that is done.
-   */
+  /** Uses one. Returns 0, or the seconds to wait; a promise where others must be told first, as for fast requests. */
   take(subject: string): number | Promise<number>;
   /** Returns what the subject has left, as far as this process knows, and in how many seconds it has all again. */
   left(subject: string): { remaining: number; fullInSeconds: number };

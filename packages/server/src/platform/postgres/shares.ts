@@ -40,10 +40,7 @@ export type ShareWork<Work> = {
   readonly atOnce?: number | undefined;
 };
 
-/**
- * Does shares of a job as long as there are some that no other process has. After a fault it begins none, and once those
- * that were begun have ended, the job has failed; but while the database is away, the fault is thrown.
- */
+/** Does shares of a job that are free. After a fault the job fails once the begun ones end; a lost database throws. */
 export async function doShares<Work>(
   db: Database,
   { job, session, signal }: Divided,
@@ -90,10 +87,7 @@ export async function doShares<Work>(
   });
 }
 
-/**
- * Does the last work of a job, in one process. Returns false, and does nothing, while shares are left, or while another
- * process does the last work.
- */
+/** Does a job's last work in one process. False, and nothing done, while shares are left or another does it. */
 export async function endShares(
   db: Queryable,
   { job, session }: Pick<Divided, 'job' | 'session'>,

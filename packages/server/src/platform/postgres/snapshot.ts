@@ -13,10 +13,7 @@ export type Snapshot = {
   close(): Promise<void>;
 };
 
-/**
- * These transactions wait for a slow place, for much longer than others may: what is not read in an hour belongs to a
- * process that is frozen.
- */
+/** These transactions wait for slow places; what is not read in an hour belongs to a frozen process. */
 const limits = `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
   set local tcp_user_timeout = '1h'`;
 

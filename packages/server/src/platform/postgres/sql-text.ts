@@ -1,10 +1,7 @@
 import pg from 'pg';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 
-/**
- * Makes SQL that spells a time as the contract does: RFC 3339, UTC, six fraction digits. `column` must be code and
- * never input, because it goes into the statement as it is.
- */
+/** SQL that spells a time as RFC 3339, UTC, six fraction digits. `column` is code, never input: it is not escaped. */
 export function instantText(column: string): Sql {
   return raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`);
 }
@@ -14,10 +11,7 @@ export function maskedUrl(column: string): Sql {
   return raw(`regexp_replace(${column}, '[?].*$', '?…')`);
 }
 
-/**
- * Makes SQL that takes rows as a table `name`. `types` names the fields that become columns, and the type of each in SQL:
- * the field `delaySeconds` is the column delay_seconds.
- */
+/** SQL for rows as a table `name`. `types` has each field's type in SQL; `delaySeconds` is the column delay_seconds. */
 export function givenRows<Row extends object>(
   name: string,
   rows: readonly Row[],

@@ -14,10 +14,7 @@ export type Fence = {
 /** Each attempt that fails leaves a token here, and the next attempt that succeeds removes them all. */
 const mostPending = 1000;
 
-/**
- * This is less than others wait for a lock, so they hardly notice a process that is frozen while it asks the store. A
- * process that loses the lock meanwhile fails and does no harm.
- */
+/** Less than others wait for a lock: they hardly notice a frozen process, and one that loses the lock does no harm. */
 const silenceSeconds = 6;
 
 /** Does the work under a lock, so that one process at a time moves the token of this database forward. */

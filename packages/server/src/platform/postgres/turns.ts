@@ -7,14 +7,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
  * long as the machine has too few cores for them.)
  */
 export type Turns = {
-  /**
-   * Waits for a place and returns what gives it back. Throws when none came in time. Who holds a place already goes
-   * first: those who hold all places might otherwise all wait for a second one.
-   */
+  /** Waits for a place; returns what frees it, or throws in time. Holders go first, or all might wait for a second. */
   readonly take: () => Promise<() => void>;
   /**
-   * Does `work`, and whatever it starts, as this caller. Anything else is work of the process itself, as is what a batcher
-   * does for several, or work that is repeated.
+   * Does `work`, and what it starts, as this caller. All else, such as batches and repeated work, is the process's own.
    */
   readonly as: <T>(caller: string, work: () => T) => T;
   /** Does `work` as the same caller, who holds a place for as long as that lasts. */
@@ -32,10 +28,7 @@ const itself = '';
 /** Who asks, and of which turns. */
 type Caller = { readonly turns: object; readonly name: string; readonly isHolding: boolean };
 
-/**
- * The caller of whatever runs. There is one for the whole process: each that has ever been used costs every promise a
- * property, for good.
- */
+/** Whose work it is. One for the whole process: each ever used costs every promise a property, for good. */
 const current = new AsyncLocalStorage<Caller>();
 
 /** A caller who has asked for nothing for so long is not there any more. */

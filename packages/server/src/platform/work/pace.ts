@@ -4,17 +4,11 @@ export type Paced = (typeof paced)[number];
 
 /** Lets a loop of background work give way to clients. */
 export type Pace = {
-  /**
-   * Begins a stretch of work. The result is awaited by its loop between batches, the smaller the better. Where several
-   * loops do the same kind of work side by side, each is told how many they are, and rests so much longer.
-   */
+  /** Begins work whose loop awaits the result between small batches. `loops` of one kind side by side rest longer. */
   begin(loops?: number): Rest;
 };
 
-/**
- * Returns at once while no client waits. Otherwise it returns when none waits any more, when it has rested for four
- * times as long as was worked, or when the signal aborts.
- */
+/** Returns when no client waits, after a rest of four times the work, or when the signal aborts. */
 export type Rest = (signal: AbortSignal) => Promise<void>;
 
 /** For work that a client waits for itself. */

@@ -89,10 +89,7 @@ export function repeat(
 /** What came of a share: whether anything was done, and else when to look again; null: when poked, or in the usual time. */
 export type ShareDone = { readonly hasWorked: boolean; readonly waitMillis: number | null };
 
-/**
- * Does share after share while there is anything to do, and looks again as `repeat` does. It gives way to clients, and
- * rests as long as it worked, because nobody waits for deliveries as for a request.
- */
+/** Does share after share, and looks again as `repeat` does. It gives way, and rests as long as it worked. */
 export function repeatShares(
   doShare: () => Promise<ShareDone>,
   { pace, ...options }: Parameters<typeof repeat>[1] & { pace: Pace },

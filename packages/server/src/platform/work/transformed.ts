@@ -2,8 +2,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Yields what a stream such as gzip makes of the bytes of a source, at the pace of whoever reads it. Throws what either of
- * them throws. The stream is destroyed at the end, also when its reader leaves early.
+ * Yields what a stream such as gzip makes of a source, as it is read; throws what either throws, and always ends it.
  */
 export async function* transformed(
   source: AsyncIterable<Buffer>,

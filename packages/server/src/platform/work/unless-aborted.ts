@@ -1,7 +1,4 @@
-/**
- * Waits for the work until the signal aborts, and then throws its reason. The work itself goes on, for the others who
- * wait for it.
- */
+/** Waits for the work unless the signal aborts, and throws its reason; the work goes on for others. */
 export async function unlessAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
