@@ -10,10 +10,7 @@ import type { PackedFile } from './manifest.ts';
 import { type Place, toPlaceError } from './place.ts';
 
 const newline = 0x0a;
-/**
- * A file has about so many bytes of rows, unpacked. It is loaded by one transaction, which a killed restore repeats, and
- * lies in the spool until it is in its place.
- */
+/** The bytes of a file's rows, unpacked: one transaction, which a killed restore repeats, and it lies in the spool. */
 export const usualFileBytes = 256 * 2 ** 20;
 /** So many bytes are packed at once: row by row it took three times the CPU time. */
 const batchBytes = 256 * 1024;
@@ -36,10 +33,7 @@ type Target = {
   readonly onRows?: (rows: number) => void;
 };
 
-/**
- * Packs rows, each of which is a line, into files, and puts these into the place. The name of a file is its SHA-256, so
- * what is there already need not be written again. Returns the files, and how many bytes were new.
- */
+/** Packs rows, a line each, into files named by their SHA-256: none is written twice. Returns files and new bytes. */
 export async function packRows(
   rows: AsyncIterable<Buffer>,
   target: Target,

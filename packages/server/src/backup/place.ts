@@ -26,10 +26,7 @@ import {
 /** Where backups lie: a folder, or a bucket and a prefix. It is a store of objects whose errors speak of a place. */
 export type Place = ObjectStore;
 
-/**
- * Opens a place by what was given for it: a folder, `file:///folder` or `s3://bucket/prefix?endpoint=…`. Throws
- * `usage_invalid`.
- */
+/** Opens a place: a folder, `file:///folder` or `s3://bucket/prefix?endpoint=…`. Throws `usage_invalid`. */
 export async function openPlace(text: string, cwd: string): Promise<Place> {
   if (!/^[a-z0-9]+:\/\//i.test(text)) return speakOfPlace(createFileStore(resolve(cwd, text)));
   try {
@@ -62,10 +59,7 @@ export type ListedBackup = BackupName & {
   readonly taken_at: string;
 };
 
-/**
- * The whole backups in a place, or those that are asked for, the oldest first. Their moments tell the order, and not
- * their ids: the clock of the database may have been ahead.
- */
+/** The whole backups in a place, or those asked for, by their moments and not by ids: a clock may have been ahead. */
 export async function listBackups(
   place: Place,
   signal: AbortSignal,

@@ -63,10 +63,7 @@ export async function findLastBackup(db: Queryable): Promise<LastBackup | undefi
   return last;
 }
 
-/**
- * Whether the last whole backup shows a moment more than so many hours ago, or there is none of records or incidents that
- * are older than that. With 0 hours it never is.
- */
+/** Whether the last whole backup, or without one the oldest data, is older than so many hours; never with 0. */
 export async function isBackupOverdue(db: Queryable, hours: number): Promise<boolean> {
   if (hours === 0) return false;
   const has = async (rows: Sql) => (await db.query(sql`select from ${rows} limit 1`)).length > 0;
@@ -242,10 +239,7 @@ const keptExports = sql`(
   where files_removed_at is null and (expires_at is null or expires_at > now())
 ) e`;
 
-/**
- * All objects without which this database would not be whole, in the order of tenants and keys: segments, what open
- * moves have written, and files of exports that have not expired.
- */
+/** All objects that this database needs, by tenant and key: segments, outputs of open moves, files of live exports. */
 export async function* eachObject(db: Queryable): AsyncGenerator<ObjectRow[]> {
   let [tenant, key] = ['', ''];
   for (;;) {

@@ -91,10 +91,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<st
   }
 }
 
-/**
- * The ids of backups of the same database that do without the file or object with this key of the place, the newest
- * first. One whose own lists cannot be read is left out.
- */
+/** The ids of backups of the same database, newest first, that do without this key; none whose lists cannot be read. */
 export async function listWithout(
   { database, id: own }: Manifest,
   key: string,

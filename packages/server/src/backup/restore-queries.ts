@@ -47,10 +47,7 @@ export async function noteRestoredFile(db: Queryable, path: string): Promise<voi
   await db.query(sql`insert into restored_files (path) values (${path})`);
 }
 
-/**
- * A transaction that waits for files may take long. Nobody waits for its rows to be on the disk: with them it would lose
- * the note that they are there, and `endRestore` waits for all that was written before.
- */
+/** Loads may take long, and do not wait for the disk: rows and their note are lost together, and `endRestore` waits. */
 export async function allowLongLoads({ client }: Connection): Promise<void> {
   await client.query(
     `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
@@ -58,10 +55,7 @@ export async function allowLongLoads({ client }: Connection): Promise<void> {
   );
 }
 
-/**
- * Keeps the table's triggers from doing again what they have done to these rows; PostgreSQL's own stay on. The table is
- * locked until the end of the transaction.
- */
+/** Keeps the table's triggers, but not PostgreSQL's own, from doing their work again. Locks it until the commit. */
 export async function switchTriggers(
   { client }: Connection,
   table: string,
@@ -71,8 +65,7 @@ export async function switchTriggers(
 }
 
 /**
- * Makes the tables of these months unless they are there. They are not of the records yet, and have no key: one that
- * grows row by row takes three times as long as one that is made at the end.
+ * Makes tables of these months, still without key and parent: a key that grows row by row takes three times as long.
  */
 export async function makeMonths({ client }: Connection, months: readonly string[]): Promise<void> {
   const statements = months.map(
@@ -82,10 +75,7 @@ export async function makeMonths({ client }: Connection, months: readonly string
   await client.query(statements.join('; '));
 }
 
-/**
- * Makes the key of a month, and its table one of the records, unless it is: PostgreSQL looks at the time of each row. What
- * the planner needs to know is gathered of the month alone; a service keeps no more.
- */
+/** Makes a month's key, and its table a part of the records. What the planner needs is gathered of the month alone. */
 export async function finishMonth(connection: Connection, month: string): Promise<void> {
   const table = pg.escapeIdentifier(partitionName(month));
   const rows = await connection.query<{ key: string; is_attached: boolean }>(sql`

@@ -97,10 +97,7 @@ function namesOf(migrations: readonly Applied[]): string[] {
   return withBaseline(migrations.map(({ name }) => name));
 }
 
-/**
- * Throws `backup_newer` when the backup has a migration that this release lacks, or has in another form, and
- * `backup_older` when it was made before the baseline, by another build than the last one.
- */
+/** Throws `backup_newer` for a migration unknown here, `backup_older` before the baseline, by a build not the last. */
 async function refuseForeignSchema({ migrations, release }: Manifest): Promise<void> {
   const gap = findGap(migrations);
   if (gap !== undefined) {

@@ -101,10 +101,7 @@ async function savePart(
   });
 }
 
-/**
- * Finds the files of the former backup that hold exactly these rows. Records never change: so a month whose records have
- * the same count, bytes and digest, and of which none was stored later, has the same rows.
- */
+/** The former backup's files that hold these rows: records never change, so count, bytes, digest and last time tell. */
 async function findUnchanged(
   table: LiveTable,
   month: NonNullable<TablePart['month']>,

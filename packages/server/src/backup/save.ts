@@ -209,10 +209,7 @@ async function write(
   }
 }
 
-/**
- * What a restored database makes anew, or should not have: sessions, one-time links and what waits to be confirmed may have
- * ended since, the limits and processes are those of the minute, and the files of Iceberg are in no backup.
- */
+/** What a restored database makes anew (limits, processes) or has no use for (sessions, links, files of Iceberg). */
 const leftOut: readonly string[] = [
   'schema_migrations',
   'restores',
@@ -232,10 +229,7 @@ async function listSavedTables(): Promise<string[]> {
   return (await listTables()).filter((name) => !leftOut.includes(name));
 }
 
-/**
- * Throws `backup_foreign` when the newest backup of the database is one that it knows nothing of: then another copy of
- * its files makes backups there, too, and each would remove the other's.
- */
+/** Throws `backup_foreign` when the newest backup is unknown here: a copy's, and each would remove the other's. */
 async function refuseForeign(
   { db, place }: SaveTools,
   newest: ListedBackup | undefined,
@@ -248,8 +242,7 @@ async function refuseForeign(
 }
 
 /**
- * Looks once more at the size of everything that the backup names, also of what earlier ones have brought and this one
- * has only trusted. Throws `backup_place_unavailable` when anything is gone.
+ * Checks once more the size of all that the backup names, also of what was trusted. Throws `backup_place_unavailable`.
  */
 async function lookAtAll(manifest: Manifest, tools: SaveTools): Promise<void> {
   const { place, signal } = tools;

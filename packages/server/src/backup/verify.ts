@@ -173,10 +173,7 @@ function describe({ count, bytes, digest }: Triple): string {
   return `${count} records of ${bytes} bytes with the digest ${BigInt(digest).toString(16).padStart(16, '0')}`;
 }
 
-/**
- * Sums records up as COPY has written them, a line each. Digests are computed from the content of the rows, and not taken
- * from their column.
- */
+/** Sums up records as COPY wrote them, a line each; digests come from their content, not from their column. */
 function createRecordSums(columns: readonly string[]): {
   add(line: string): void;
   triple(): Triple;

@@ -32,10 +32,7 @@ function placeOf(check: Check): number {
 const isTold = (check: Check | ToldCheck): check is ToldCheck => 'holdSeconds' in check;
 const toldChecks = checks.filter(isTold);
 
-/**
- * Makes these checks one after the other, so that they take no more than one connection from the others. Each row has one
- * finding at least, and none says that all is well beside others that say what is not.
- */
+/** Makes these checks one by one, on one connection. Each row has a finding, and `ok` stands beside no other. */
 export async function examine<To>(
   own: readonly Check<To>[],
   to: To,
@@ -142,10 +139,7 @@ export const alerts = toldChecks
     description: adviceOf(check),
   }));
 
-/**
- * What each check finds that reads next to nothing, or of which people are told, for the metrics: 1 under how bad it is,
- * or 0 under how bad it would be.
- */
+/** For the metrics: what quick or told checks find, 1 under how bad it is, or 0 under how bad it would be. */
 export async function readFigure(look: Look): Promise<Labelled[]> {
   const figure: Labelled[] = [];
   for (const check of checks) {

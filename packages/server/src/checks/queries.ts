@@ -27,10 +27,7 @@ export type Beat = {
   readonly storeState: StoreState | null;
 };
 
-/**
- * Says that a process lives, and returns the time of the database in milliseconds. The row is added when there is none:
- * at the first beat, or after the process was frozen for so long that it was forgotten.
- */
+/** Says that a process lives, and returns the database's time in ms. Its row is made at first, or once forgotten. */
 export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
   const rows = await db.query<{ now_millis: number }>(sql`
     insert into processes (id, host, pid, version, migration, node, command, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
@@ -191,10 +188,7 @@ export async function readVacuum(db: Queryable): Promise<Vacuum> {
   return { isOn: onlyRow(settings).value === 'on', tables, ages };
 }
 
-/**
- * Deliveries that nobody attempts although they are due: their lease has run out long ago, or runs for longer than any
- * attempt can take. It looks at so many of those that wait, in the order of the index.
- */
+/** Due deliveries that nobody attempts: their lease ran out long ago, or runs too long. Looks at `looked`, by index. */
 export async function countStuckLeases(db: Queryable, looked: number): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     select count(*) as count from (
@@ -210,10 +204,7 @@ export async function countStuckLeases(db: Queryable, looked: number): Promise<n
 /** So many segments are counted that were not verified. */
 export const mostUnverified = 10_000;
 
-/**
- * When a run over everything was queued last, or else when the database was made; the runs that wait; and how many
- * segments were not found right for so many days.
- */
+/** When the last run over everything was queued (or the database made), runs that wait, segments not found right. */
 export type Overdue = { lastQueuedMillis: number; waiting: number; unverified: number };
 
 export async function readOverdue(db: Queryable, verifyDays: number): Promise<Overdue> {

@@ -39,9 +39,7 @@ export function isIdle({ records, webhooks }: Seen): boolean {
   return tries + webhooks.abandoned + webhooks.pending === 0;
 }
 
-/**
- * What is said when nothing is wrong: of what the caller may not see, nobody has looked, and where nothing is, nothing is well.
- */
+/** What is said when all is well: never of what the caller may not see, nor of what is not there. */
 export function wellText(seen: Seen): string {
   const { records, webhooks } = seen;
   if (isIdle(seen)) return 'Nothing is stored, and nothing was sent in 48 hours';

@@ -18,8 +18,7 @@ const tries = 5;
 const pauseMillis = 200;
 
 /**
- * Whether an error says that somebody else uses the table and comes first: the statement was canceled because it took
- * too long (57014), the lock was not available (55P03), or there was a deadlock (40P01).
+ * Whether somebody else uses the table first: the statement took too long (57014), no lock (55P03), a deadlock (40P01).
  */
 export function isPassing(error: unknown): boolean {
   return ['57014', '55P03', '40P01'].includes(sqlState(error) ?? '');
@@ -111,10 +110,7 @@ export async function rewriteSoon(session: Session, table: string): Promise<void
   }
 }
 
-/**
- * Works on a connection of its own, which an abort closes. Its statements have no time limit, since a vacuum may take
- * very long.
- */
+/** Works on a connection of its own, which an abort closes, without a time limit: a vacuum may take very long. */
 export async function inSession<T>(
   db: Database,
   signal: AbortSignal,

@@ -61,8 +61,7 @@ export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
 }
 
 /**
- * Since when the oldest snapshot of this database has been open, if that is more than a minute. What became dead since
- * then stays until it ends. Null also when the role may not see other sessions.
+ * Since when the oldest snapshot is open, if for over a minute: it keeps what died since. Null also when not visible.
  */
 export async function findOldSnapshot(db: Queryable): Promise<string | null> {
   const rows = await db.query<{ since: string | null }>(sql`
@@ -96,9 +95,7 @@ export async function vacuum(
   }
 }
 
-/**
- * Counts the deleted rows that the last vacuum had to leave, because a snapshot may still see them, and the live rows.
- */
+/** Counts the live rows, and the deleted ones that the last vacuum left because a snapshot may still see them. */
 export async function countRows(
   session: Queryable,
   table: string,

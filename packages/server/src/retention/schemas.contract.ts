@@ -207,9 +207,7 @@ export const runSchema = Type.Object({
 });
 export type RunRow = Static<typeof runSchema>;
 
-/**
- * A move in the journal. `source` is what was to be copied, `object` is what was read back; both are null until then.
- */
+/** A move. `source` is what was to be copied, `object` what was read back; both are null until then. */
 export const moveSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),

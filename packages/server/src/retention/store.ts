@@ -36,9 +36,7 @@ export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {
   return { state, problem: problem === null ? null : problem.detail };
 }
 
-/**
- * The state of the store at this moment. Who wrote it last is shown only to callers that are not limited to tenants.
- */
+/** The store as it is now. Who wrote it last is shown only to callers that are not limited to tenants. */
 export async function getStore({ watch }: StoreTools, actor: Actor): Promise<StoreRow> {
   return toStoreRow(await watch.look(), actor);
 }

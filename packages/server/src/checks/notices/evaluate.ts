@@ -111,10 +111,7 @@ function toItem(row: queries.ToldRow, telling: Telling): queries.Item {
 /** So many notices stand in one message; of the others it says how many there are. */
 const mostItems = 50;
 
-/**
- * Queues one message for each target that wants to know of some of this. Those that are new are told of what was open
- * before as well.
- */
+/** Queues one message for each target that wants some of this; new targets are told of what was open before. */
 async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void> {
   const fresh = await queries.briefTargets(db);
   const open = fresh.size === 0 ? [] : await queries.listTold(db);

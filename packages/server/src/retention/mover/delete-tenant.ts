@@ -9,10 +9,7 @@ import { resumeMoves, type Sofar } from './run-move.ts';
 import { scopeOfDays } from './scope.ts';
 
 type TenantDelete = TenantWork & {
-  /**
-   * Whether days of dataset versions are deleted, too; the versions then lack records that they were frozen with.
-   * Otherwise these days are kept.
-   */
+  /** Whether days of dataset versions are deleted, too, which then lack records; otherwise they are kept. */
   readonly deleteVersioned?: boolean;
 };
 

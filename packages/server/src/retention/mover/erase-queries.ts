@@ -13,10 +13,7 @@ import {
 import type { MoveState } from '../values.ts';
 import { type EraseScope, whereOf } from './scope.ts';
 
-/**
- * Lists the days in the scope that have hot records, with the triples of all hot records of these days, from the
- * counters. A filter by event id is not applied.
- */
+/** The days in the scope with hot records, and the triples of all of them, by the counters; event ids do not count. */
 export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
@@ -46,9 +43,7 @@ export async function matchHotMonth(
     group by grouping sets ((store, day), (event_id)) order by store, day`);
 }
 
-/**
- * Deletes what matches on a span of days whose counters are locked. Returns the triples of what was deleted, by day.
- */
+/** Deletes what matches on days whose counters are locked. Returns the triples of what was deleted, by day. */
 export async function deleteHotMatches(
   db: Queryable,
   scope: EraseScope,

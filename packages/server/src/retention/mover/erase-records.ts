@@ -199,10 +199,7 @@ type Erasure = Omit<PlannedMove, 'kind' | 'in' | 'out'> & {
   readonly matches: Matches;
 };
 
-/**
- * Journals a move that lets records go for good. Every segment that is read may need a new one, so one is named for
- * each; those that are not needed are struck later.
- */
+/** Journals a move that lets records go. Each segment read may need a new one; names not needed are struck later. */
 export function journalErasure(
   context: MoverContext,
   { matches, ...erasure }: Erasure,

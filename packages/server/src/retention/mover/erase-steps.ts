@@ -24,10 +24,7 @@ import { type EraseScope, fromJournal, goneOf, scopeOfDays, takesWholeDays } fro
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
 
-/**
- * The steps of a move that lets records go for good. Records of its segments that stay are written anew, into one new
- * segment for each old one that keeps some; hot records are deleted in the switch.
- */
+/** The steps of a move that lets records go: what stays of a segment is written anew, hot records go in the switch. */
 function eraseSteps(
   kind: Gone['kind'],
   scopeOf: (move: Move) => EraseScope,
@@ -66,8 +63,7 @@ function eraseSteps(
 }
 
 /**
- * Writes the records of a segment that stay into a file. What the file must hold is computed from the catalogue and
- * what matches, not from the file itself, so that a copy which loses a record is found out.
+ * Writes what stays of a segment. What that must be is computed apart, so that a copy that loses a record is found out.
  */
 async function copyKept(
   context: MoverContext,
@@ -109,8 +105,7 @@ async function copyKept(
 const steps = eraseSteps('erase', fromJournal);
 
 /**
- * The longest time that replaced objects of an erasure are kept. It is short because erased data must be gone soon; a
- * reader that takes longer still has the file open that it reads.
+ * The longest that replaced objects of an erasure stay: erased data must go soon, and a slow reader has its file open.
  */
 const maxGraceSeconds = 60;
 
@@ -150,10 +145,7 @@ export const deleteKind: KindSteps = {
   },
 };
 
-/**
- * A segment whose object is lost leaves the catalogue, and its records the counters. Nothing is read or written, and no
- * policy is asked: there is nothing left to keep.
- */
+/** A segment whose object is lost leaves catalogue and counters. No policy is asked: nothing is left to keep. */
 export const forgetKind: KindSteps = {
   copy: async () => ({ files: [], days: [] }),
 
@@ -169,10 +161,7 @@ export const forgetKind: KindSteps = {
   gone: ({ tenant }, days) => ({ tenant, kind: 'delete', days, window: null }),
 };
 
-/**
- * Refuses when a dataset version has some of the days. It may have been frozen after the days were planned; none can be
- * frozen any more until this transaction ends.
- */
+/** Refuses days that a version froze since they were planned; none can be frozen until this transaction ends. */
 async function refuseVersioned(connection: Connection, move: Move): Promise<void> {
   if (isTold(move)) return;
   const { tenant, first_day: firstDay, last_day: lastDay } = move;
@@ -192,9 +181,7 @@ function isTold({ request }: Move): boolean {
 }
 
 /**
- * Deletes the hot records in the scope on days whose counters are locked, and returns their triples by store and day.
- * The scope decides, not what was found when the erasure was planned, so that records which came since then are erased,
- * too.
+ * Deletes hot records by the scope, so also those that came since the plan, and returns their triples by store and day.
  */
 async function removeHotMatches(
   connection: Connection,

@@ -245,10 +245,7 @@ function withEvents(scope: EraseScope, { foundIds }: Matches): EraseScope {
 
 const noIncidents: ErasedIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };
 
-/**
- * A caller learns nothing of a tenant out of its reach: the answer is that of a tenant without records, under the
- * default policy.
- */
+/** Answers of a tenant out of reach as of one without records under the default policy, so that nothing is learnt. */
 async function refuseSilently(
   { db, audit }: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },

@@ -28,8 +28,7 @@ export type Matches = {
 };
 
 /**
- * Finds the records that match a scope. Hot records and the catalogue are read in one snapshot, so that a move in
- * between makes nothing count twice. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`.
+ * Finds the records of a scope, both tiers in one snapshot. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`.
  */
 export async function findMatches(
   tools: MatchTools,
@@ -53,10 +52,7 @@ export async function findMatches(
   return { hot, cold, foundIds };
 }
 
-/**
- * Finds the matches of a scope that takes days whole, which counters and catalogue know, so that no
- * record has to be read.
- */
+/** Finds the matches of a scope of whole days, from counters and catalogue: no record is read. */
 export async function findWholeDays(db: Database, scope: EraseScope): Promise<Matches> {
   return db.transaction(
     async (connection) => {
@@ -123,10 +119,7 @@ async function readMatches(
 /** The time limit for one pass over a segment; large ones have a million records. */
 const timeoutMillis = 300_000;
 
-/**
- * Finds the matches in the file of a segment: their triples by store and day, computed from content, and their event
- * ids. Reading the key columns first tells which rows the second pass has to read.
- */
+/** The matches in a segment's file: triples, from content, and event ids. Its key columns are read first. */
 export async function matchFile(
   duckdb: DuckDb,
   { path, scope, signal }: { path: string; scope: EraseScope; signal: AbortSignal },
@@ -163,10 +156,7 @@ export async function keepFilter(
   return row?.bits ? keptRowsSql(row.bits) : 'true';
 }
 
-/**
- * A DuckDB condition that selects the records to be erased. None of the columns is ever null, so its negation selects
- * all others.
- */
+/** A DuckDB condition for the records to erase. No column is ever null, so its negation selects all others. */
 function matchSql({ store, eventIds, subject, from, to }: EraseScope): string {
   const conditions: string[] = [];
   if (store !== null) conditions.push(`store = ${literal(store)}`);
@@ -204,10 +194,7 @@ type MatchedDay = {
   digest: string;
 };
 
-/**
- * Computes the triples of the matches in these rows from content. Store names come as JSON, which can hold every
- * character.
- */
+/** Computes the triples of the matches in these rows. Store names come as JSON, which can hold every character. */
 function matchedDaysSql(
   path: string,
   scope: EraseScope,
@@ -229,10 +216,7 @@ function matchedRowsSql(path: string, scope: EraseScope, rowCount: number): stri
     from ${readSegments([path])} where ${matchSql(scope)}`;
 }
 
-/**
- * The condition on the rows to keep, by row number. With `event_id in (…)` DuckDB would make a join, after which row
- * groups come in any order; a plain condition keeps the order of the file.
- */
+/** The rows to keep, by number. `event_id in (…)` would become a join, which loses the order of the file. */
 function keptRowsSql(bits: string): string {
   return `get_bit(${literal(bits)}::bit, file_row_number::integer) = 0`;
 }

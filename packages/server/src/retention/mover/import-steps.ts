@@ -14,8 +14,7 @@ function recordedAtOf({ id, request }: Move): string {
 }
 
 /**
- * An import: what was uploaded becomes a segment, and its records are counted for the first time. The upload itself is
- * in no store: its sender waits for the switch, and sends it again when that does not come.
+ * An import: the upload becomes a segment, counted for the first time. It is in no store: its sender sends it again.
  */
 export const importKind: KindSteps = {
   async copy({ duckdb }, { move, out: [segment], dir, signal }) {

@@ -19,10 +19,7 @@ export type PlannedMove = {
   readonly note?: ((connection: Connection, move: Move) => Promise<void>) | undefined;
 };
 
-/**
- * Journals a move of any kind, with the segments that it reads and will write. From here on it happens, after a restart
- * if need be.
- */
+/** Journals a move with the segments that it reads and will write. From here on it happens, also after a restart. */
 export async function journalMove(
   { db, runner, onTransition }: MoverContext,
   { note, ...planned }: PlannedMove,

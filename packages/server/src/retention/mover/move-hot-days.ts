@@ -114,10 +114,7 @@ export const moveKind: KindSteps = {
   },
 };
 
-/**
- * Names as many segments as the move turns out to need. It does so before any object is written, so that the journal
- * knows every object that may exist.
- */
+/** Names the segments that the move needs before any is written, so that the journal knows all that may exist. */
 async function nameSegments(
   context: MoverContext,
   { move, out }: MoveWork,

@@ -100,17 +100,11 @@ export async function runEach(
 type LockedWork<T> = {
   readonly signal: AbortSignal;
   readonly work: (signal: AbortSignal) => Promise<T>;
-  /**
-   * A session that may hold the lock. The caller's signal must abort when it is lost, and no other work that it holds
-   * locks for may be on this tenant.
-   */
+  /** A session that may hold the lock. Its loss must abort the caller's signal; it locks this tenant only here. */
   readonly session?: Session | undefined;
 };
 
-/**
- * Works on a tenant while no other mover does, in whatever process. Returns `busy` when another one does. The signal
- * that `work` gets is also aborted when the lock is lost.
- */
+/** Works on a tenant while no other mover does; else returns `busy`. Losing the lock aborts the signal of `work`. */
 export async function withTenantLock<T>(
   db: Database,
   tenant: string,

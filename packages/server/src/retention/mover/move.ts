@@ -24,10 +24,7 @@ export type Move = {
   readonly state: MoveState;
   readonly first_day: string;
   readonly last_day: string;
-  /**
-   * What an erasure, a deletion or an import was asked for; null for the other kinds. See scope.ts, erase-steps.ts and
-   * import-steps.ts for its form.
-   */
+  /** What an erasure, deletion or import was asked for (scope.ts, erase-steps.ts, import-steps.ts); null for others. */
   readonly request: unknown;
   /** What an import brings; only the process that was sent it has it. */
   readonly upload?: Upload;
@@ -56,16 +53,12 @@ export type MoverContext = {
   readonly runner: string;
   /** How long objects are kept that nothing refers to any more, for readers that still use them. */
   readonly graceSeconds: number;
-  /**
-   * How long an erasure waits, for all tables together, until the readers that began before it have ended. This is
-   * usually left out.
-   */
+  /** How long an erasure waits, for all tables, for readers that began before it. It is usually left out. */
   readonly snapshotMillis?: number;
   readonly log: Log;
   readonly pace: Pace;
   /**
-   * Whoever works on several tenants at once has moves wait for their turns, of which there are `tenantsAtOnce`. Small
-   * moves go on side by side, any other alone: DuckDB has memory for one of these.
+   * Moves of several tenants wait for turns (`tenantsAtOnce`): DuckDB has memory for many small moves, or one other.
    */
   readonly turns?: Gate | undefined;
   /**
@@ -92,9 +85,7 @@ export type MoveWork = {
 
 /** The local files that were written, and what they must hold together, by store and day. */
 export type Copied = {
-  /**
-   * Segments of `work.out`. Those that are not listed have no record and no object, and are struck from the journal.
-   */
+  /** Segments of `work.out`. Those not listed have no record and no object, and are struck from the journal. */
   readonly files: readonly { readonly segment_id: string; readonly path: string }[];
   readonly days: readonly DayTriple[];
 };
@@ -102,11 +93,7 @@ export type Copied = {
 /** A segment that was read back from the store and holds what it should. `path` is the copy that was read. */
 export type VerifiedSegment = NewSegment & { readonly path: string };
 
-/**
- * The steps that differ by the kind of a move. Everything else is the same for all kinds and lies in run-move.ts and
- * the files that it calls: the states, writing and reading back of objects, triples, fencing, removal of replaced
- * objects.
- */
+/** What differs by the kind of a move. States, objects, triples and fencing are the same for all, in run-move.ts. */
 export type KindSteps = {
   /** planned → copied: writes the new segments as files in `work.dir`. It runs again after a restart. */
   copy(context: MoverContext, work: MoveWork): Promise<Copied>;
@@ -125,14 +112,9 @@ export type KindSteps = {
   ): Promise<readonly DayTriple[]>;
   /** What the move lets go for good, of these days; only kinds that keep all records lack it. */
   gone?(move: Move, days: readonly DayTriple[]): Gone;
-  /**
-   * switched → removed: does what is left to do once no reader finds the source any more. It runs again after a kill.
-   */
+  /** switched → removed: what is left to do once no reader finds the source. It runs again after a kill. */
   cleanUp?(context: MoverContext, work: MoveWork): Promise<void>;
-  /**
-   * Is called at the end of the switch. Throws a MoveFault when policies, which are locked, do not allow the move any
-   * more; legal hold is checked by the caller.
-   */
+  /** Ends the switch. Throws a MoveFault when the locked policies no longer allow it; the caller checks legal holds. */
   refuse?(connection: Connection, move: Move, due: DueDays): void | Promise<void>;
 };
 

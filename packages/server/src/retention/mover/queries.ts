@@ -196,10 +196,7 @@ export async function setFailed(
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
-/**
- * Ends those of these switched moves whose replaced objects are all removed and whose tables are scrubbed. Returns
- * their ids.
- */
+/** Ends those of these moves whose replaced objects are removed and tables scrubbed. Returns their ids. */
 export async function endSwitched(
   db: Queryable,
   tenant: string,
@@ -216,10 +213,7 @@ export async function endSwitched(
   return rows.map((row) => row.id);
 }
 
-/**
- * Queues objects that nothing refers to any more for removal after the grace. An object that is queued already keeps
- * its time.
- */
+/** Queues objects that nothing refers to any more for removal after the grace. One that is queued keeps its time. */
 export async function queueRemovals(
   db: Queryable,
   move: { tenant: string; id: string },
@@ -234,10 +228,7 @@ export async function queueRemovals(
 
 export type Removal = { tenant: string; object_key: string; move_id: string };
 
-/**
- * Lists objects whose time has come, none while a backup holds objects. An object of a live segment should never be
- * queued; if it is, it is not listed.
- */
+/** Lists objects whose time has come, none while a backup holds them. One of a live segment is never listed. */
 export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
   const due = await db.query<Removal>(sql`
     select tenant, object_key, move_id from object_removals removal
@@ -350,10 +341,7 @@ export async function listDaysOfSegments(
     where tenant = ${tenant} and segment_id = any(${ids}) order by store, day`);
 }
 
-/**
- * Keeps all policies as they are until the end of the transaction. Whoever changes a policy locks the row of the
- * default one, as putPolicy does.
- */
+/** Keeps all policies until the transaction ends: whoever changes one locks the default's row, as putPolicy does. */
 export async function lockPolicies(connection: Connection): Promise<void> {
   await connection.query(sql`select tenant from retention_policies where tenant = '*' for share`);
 }

@@ -170,10 +170,7 @@ function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>): stri
   return (eventIds ?? []).filter((id) => !foundIds.has(id)).slice(0, listedIds);
 }
 
-/**
- * Finds what else an erasure of these matches would change. It makes the changes and undoes them, so that the answer is
- * always what would really happen.
- */
+/** Finds what else an erasure would change, by doing and undoing it: the answer is what would really happen. */
 export async function foretell(
   { db, onGone }: Pick<MoverContext, 'db' | 'onGone'>,
   scope: EraseScope,

@@ -33,9 +33,7 @@ import { readBack, verifyCopy } from './verify-copy.ts';
 
 export type MoveResult = {
   readonly move: Move;
-  /**
-   * Whether the move is done as far as readers are concerned. False means that it failed, for a reason in the journal.
-   */
+  /** Whether the move is done as far as readers are concerned; false: it failed, for a reason in the journal. */
   readonly isSwitched: boolean;
   /** Whether it did not fail by damage but was called off, because policies do not allow it any more. */
   readonly isCalledOff: boolean;
@@ -155,10 +153,7 @@ function notSwitched(move: Move, isCalledOff: boolean): MoveResult {
   return { move, isSwitched: false, isCalledOff, written: sumTriples([]) };
 }
 
-/**
- * switched → removed: at once when nothing waits for its removal. Otherwise `removeObjects` ends the move when the
- * grace is over.
- */
+/** switched → removed: at once when nothing waits; else `removeObjects` ends the move when the grace is over. */
 async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork> {
   const { move } = work;
   const { db, onTransition } = context;
@@ -234,10 +229,7 @@ async function askFence({ fence }: MoverContext, signal: AbortSignal): Promise<b
   }
 }
 
-/**
- * Gives new object keys to a move that begins anew. The process that began it may still be alive, and its late write
- * must not replace an object that was verified meanwhile.
- */
+/** Gives a move that begins anew new keys: a late write of its first process must not replace a verified object. */
 async function renewObjects(context: MoverContext, move: Move): Promise<void> {
   const { db, graceSeconds } = context;
   await db.transaction(async (connection) => {

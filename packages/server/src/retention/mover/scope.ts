@@ -98,10 +98,7 @@ export function scopeOfDays(tenant: string, from: string | null, to: string): Er
   return { tenant, store: null, eventIds: null, subject: null, from, to };
 }
 
-/**
- * What leaves for good when these days of a scope are deleted. A scope that takes whole days takes a range of them, which
- * without bounds has all days.
- */
+/** What leaves for good when these days of a scope are deleted. A range of whole days without bounds has all days. */
 export function goneOf(kind: Gone['kind'], scope: EraseScope, days: readonly DayTriple[]): Gone {
   const { tenant, store, from, to } = scope;
   const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);

@@ -118,10 +118,7 @@ export async function switchMove(
   return { ...work, move: next };
 }
 
-/**
- * Tells others which records leave for good, and stores in the journal what else went or changed because of it. Only
- * the policies are asked later.
- */
+/** Tells others which records leave for good, and journals what else changes by it. Only policies are asked later. */
 async function tellGone(
   { onGone }: MoverContext,
   connection: Connection,

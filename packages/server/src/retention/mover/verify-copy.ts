@@ -29,10 +29,7 @@ export async function verifyCopy(
   return { work: { ...work, move }, segments };
 }
 
-/**
- * Reads the written objects from the store again and computes their triples from content. Throws a MoveFault unless
- * these are the triples of the source.
- */
+/** Reads the written objects again. Throws a MoveFault unless their triples, from content, are those of the source. */
 export async function readBack(context: MoverContext, work: MoveWork): Promise<VerifiedSegment[]> {
   const segments: VerifiedSegment[] = [];
   for (const segment of work.out) {
@@ -95,10 +92,7 @@ function damaged(message: string, cause?: unknown): MoveFault {
   return new MoveFault('segment_damaged', `${message} ${advice}`, cause);
 }
 
-/**
- * Reads the object of a segment from the store into a file of its own, and returns the path. Throws ObjectMissing,
- * ObjectDamaged.
- */
+/** Reads a segment's object into a file, and returns the path. Throws ObjectMissing, ObjectDamaged. */
 export async function fetchSegment(
   { store }: MoverContext,
   segment: MoveSegment,

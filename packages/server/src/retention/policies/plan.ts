@@ -14,10 +14,7 @@ type PlanAnswer = {
   next_cursor: string | null;
 };
 
-/**
- * So many tenants are looked at by one statement, which takes some 5 ms. For many more at once PostgreSQL might read all
- * of `tenant_days` rather than look up the days of each.
- */
+/** Tenants looked at by one statement (5 ms). For many more PostgreSQL might read all of `tenant_days`. */
 const tenantsAtOnce = 250;
 
 /** The versions that a row names, at most. */

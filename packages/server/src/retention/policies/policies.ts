@@ -27,10 +27,7 @@ export async function listPolicies(
   return { data: data.map((row) => toPolicyRow(row, row.tenant, actor)), next_cursor };
 }
 
-/**
- * The policy in force for a tenant, which need not exist: its own or the default. Throws 404 `policy_not_found` for a
- * tenant that the caller does not reach.
- */
+/** The policy in force for a tenant, which need not exist. Throws 404 `policy_not_found` for one out of reach. */
 export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Promise<PolicyRow> {
   if (!tenantName.test(tenant) || !maySee(actor, tenant)) throw policyNotFound(tenant);
   const policy = await queries.findPolicyInForce(db, tenant);
@@ -64,9 +61,7 @@ export async function putPolicy(
   });
 }
 
-/**
- * Puts a tenant back under the default. Throws 400 `request_invalid` for the default itself, 404 `policy_not_found`.
- */
+/** Puts a tenant back under the default. Throws 400 `request_invalid` for the default, 404 `policy_not_found`. */
 export async function deletePolicy(db: Database, act: Act, tenant: string): Promise<void> {
   if (tenant === queries.defaultTenant) {
     throw invalidInput('/tenant', 'the default cannot be deleted; set it with PUT instead');
@@ -81,10 +76,7 @@ export async function deletePolicy(db: Database, act: Act, tenant: string): Prom
   });
 }
 
-/**
- * Says what setting a policy would let go that is kept now: `delete_days` that begin or become fewer, and a hold. Null
- * stands for putting the tenant back under the default.
- */
+/** What a new policy would let go: `delete_days` that begin or become fewer, and a hold. Null: back to the default. */
 export async function foreseePolicy(
   db: Queryable,
   tenant: string,
@@ -126,10 +118,7 @@ function note(
   return noteAct(db, act, { ...entry, target: tenant, tenant: concerned });
 }
 
-/**
- * Refuses callers that are limited to tenants. The default's name `*` is no tenant, though a token may be limited to
- * it.
- */
+/** Refuses callers limited to tenants: the default's name `*` is no tenant, though a token may be limited to it. */
 function assertUnlimited(actor: Actor): void {
   if (actor.tenants === null) return;
   throw invalidInput('/tenant', 'the default is set by tokens that are not limited to tenants');

@@ -86,10 +86,7 @@ export async function deletePolicy(db: Queryable, tenant: string): Promise<void>
   await db.query(sql`delete from retention_policies where tenant = ${tenant}`);
 }
 
-/**
- * Lists tenants from the counters, by name. Segments and moves are looked up only for the tenants of the page, in parts of
- * which each worker of a cluster can answer its own.
- */
+/** Lists tenants from the counters. Segments and moves are looked up for the page, in parts for a cluster's workers. */
 export async function listTenantStates(
   db: Queryable,
   filter: { q: string | undefined; reach: Reach },

@@ -32,10 +32,7 @@ export type RunContext = Movers &
     readonly log: Log;
   };
 
-/**
- * A run: each tenant that has work is a share of it. If the work on a tenant throws, the others still get theirs, but
- * the run counts as failed.
- */
+/** A run: each tenant with work is a share. If one throws, the others get theirs, and the run counts as failed. */
 export function createRunKind(
   db: Database,
   context: RunContext,
@@ -70,10 +67,7 @@ export function createRunKind(
   };
 }
 
-/**
- * Gives space back also after a run that failed, since its moves may have freed some. An error here does not fail the
- * run.
- */
+/** Gives space back, also after a run that failed: its moves may have freed some. An error here fails no run. */
 async function giveBackSpace(context: RunContext, signal: AbortSignal): Promise<number> {
   try {
     return await context.giveBackSpace(signal);

@@ -53,10 +53,7 @@ export async function insertRun(
   return onlyRow(rows);
 }
 
-/**
- * The minute of the schedule for which a run was queued last, in milliseconds since 1970. Before the first one it is when
- * the database was made, since which runs may have been missed.
- */
+/** The minute of the schedule queued last, in ms since 1970; before the first, when the database was made. */
 export async function findLastScheduled(db: Queryable): Promise<number> {
   const rows = await db.query<{ last: number }>(sql`
     select (extract(epoch from coalesce((select max(scheduled_for) from retention_runs),
@@ -156,8 +153,7 @@ function withObjects(moves: Sql): Sql {
 }
 
 /**
- * Lists the latest moves, beginning after `after`. Filters are applied only to the first `scanLimit` of these, so that
- * a rare state does not read the whole journal.
+ * Lists the latest moves after `after`. Filters see the first `scanLimit`, so that a rare state reads no whole journal.
  */
 export async function listMoves(
   db: Queryable,
@@ -183,10 +179,7 @@ export async function findScanEnd(
   return rows[0] && [rows[0].planned_at, rows[0].id];
 }
 
-/**
- * The moves that a page looks at. Each tenant is read along its index, no further than the page needs. With `tenant =
- * any(…)` PostgreSQL would read and sort all moves of these tenants.
- */
+/** The moves that a page looks at, tenant by tenant: with `tenant = any(…)` PostgreSQL would read and sort all. */
 function scan(
   tenants: readonly string[] | null,
   { after, scanLimit }: { after: MoveKey | null; scanLimit: number },

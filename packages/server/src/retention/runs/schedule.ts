@@ -55,8 +55,7 @@ export function createScheduler(
 const dayMillis = 86_400_000;
 
 /**
- * The latest minute of the schedule that has passed, so that the next start finds nothing left to make up for; null when
- * none has. Only a day is walked through: of a rarer schedule any minute does.
+ * The latest minute of the schedule that has passed; null: none. Only a day is walked: of a rarer schedule any will do.
  */
 function lastDue(
   schedule: Schedule,
@@ -73,10 +72,7 @@ function lastDue(
   return due;
 }
 
-/**
- * Reads a schedule of five cron fields, in UTC; null for `off`. Throws `settings_invalid` for anything else, and for a
- * date that never comes, such as 30 February.
- */
+/** Reads five cron fields, in UTC; null for `off`. Throws `settings_invalid`, also for dates such as 30 February. */
 export function parseSchedule(text: string): Schedule | null {
   if (text.trim() === 'off') return null;
   try {

@@ -36,10 +36,7 @@ const hotAtOnce = 5_000_000;
 const rowsOfSmall = 1000;
 const tenantsAtOnce = 50;
 
-/**
- * Checks the counters of tenants as `checkCounters` does, those of small ones a batch at a time. Returns the tenants of
- * which nothing differs.
- */
+/** Checks counters as `checkCounters` does, small tenants in batches. Returns the tenants of which nothing differs. */
 export function checkCountersOf(
   db: Database,
   tenants: AsyncIterable<string>,
@@ -91,10 +88,7 @@ export async function checkCounters(
   return found.count === 0;
 }
 
-/**
- * Cancels the running statement on abort: summing a month can take many seconds, and a process that stops does not
- * wait.
- */
+/** Cancels the running statement on abort: to sum a month takes many seconds, and a stop does not wait. */
 async function cancelling<T>(
   connection: Connection,
   signal: AbortSignal,
@@ -111,8 +105,7 @@ async function cancelling<T>(
 }
 
 /**
- * The tenants after `after`, up to `last`, that have anything. One after the other is looked up, so that a list of all
- * tenants is never held in memory.
+ * The tenants after `after`, up to `last`, that have anything: one by one, so that memory never holds a list of all.
  */
 export async function* eachTenant(
   db: Queryable,
@@ -153,10 +146,7 @@ async function checkTenant(
   return found;
 }
 
-/**
- * The stretches of days that a month is checked in: the month at once, or day by day when it has more hot records than
- * can be summed in a few seconds.
- */
+/** The stretches that a month is checked in: at once, or by day where its hot records take more than some seconds. */
 export function stretchesOf({ month, hot_count }: Month): { first: string; last: string }[] {
   const first = firstDay(month);
   const last = lastDay(month);

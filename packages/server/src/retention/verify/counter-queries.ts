@@ -2,10 +2,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { type CounterTable, counterKeys } from '../../records/segments.ts';
 
-/**
- * Finds the first tenant after `after`, up to `last`, that has anything: records, counters or segments; undefined at the
- * end.
- */
+/** The first tenant after `after`, up to `last`, with records, counters or segments; undefined at the end. */
 export async function findNextTenant(
   db: Queryable,
   { after, last }: { after: string | null; last: string | null },
@@ -203,10 +200,7 @@ function differencesOf(sources: Sql): Sql {
       <> (found_count, found_bytes, found_digest, found_stored_bytes)`;
 }
 
-/**
- * Lists those of these tenants of which `listWrongDays`, `listWrongSums` or `listDanglingDays` would list anything. It is
- * one statement, and so it sees all of a tenant in one snapshot.
- */
+/** Lists those of these tenants with wrong days or sums, or dangling days: in one statement, and so in one snapshot. */
 export async function listDifferingTenants(
   db: Queryable,
   tenants: readonly string[],
@@ -272,10 +266,7 @@ export async function listDanglingDays(
     group by segment_id order by segment_id limit ${limit}`);
 }
 
-/**
- * Keeps all who change counters away until the transaction ends. Each of them changes those of days, so this lock is
- * enough; whoever only reads goes on.
- */
+/** Keeps all who change counters away until the transaction ends: all change those of days. Readers go on. */
 export async function lockDayCounters(connection: Connection): Promise<void> {
   await connection.query(sql`lock table leaf_days in exclusive mode`);
 }

@@ -64,9 +64,7 @@ export async function insertVerification(
   return onlyRow(rows);
 }
 
-/**
- * Queues a verification of what was not verified for so many days, unless an earlier one of the schedule has not ended.
- */
+/** Queues a verification of what was not verified for so many days, unless an earlier scheduled one has not ended. */
 export async function insertScheduledVerification(
   db: Queryable,
   { id, days }: { id: string; days: number },
@@ -182,10 +180,7 @@ function onPage({ tenants, since = null, after, last }: SegmentPage): Sql {
     and ${last === undefined ? raw('true') : sql`(tenant, id) <= (${last[0]}, ${last[1]})`}`;
 }
 
-/**
- * Notes that these segments were found as they should be, a tenant at a time. It waits for nobody: a segment that a move
- * has locked is about to go.
- */
+/** Notes segments as right, a tenant at a time. It waits for nobody: one that a move has locked is about to go. */
 export async function noteVerifiedSegments(
   connection: Queryable,
   segments: readonly Pick<LiveSegment, 'tenant' | 'id'>[],
@@ -258,9 +253,7 @@ export async function listSegmentDays(
     order by a.place, d.store, d.day`);
 }
 
-/**
- * An object that was found. `tenant` is null when the key does not tell it; `exportId` when it is no file of an export.
- */
+/** An object that was found. `tenant` is null when its key does not tell it, `exportId` when it is no export's. */
 export type FoundObject = { tenant: string | null; key: string; exportId: string | null };
 
 /**

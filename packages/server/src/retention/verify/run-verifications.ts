@@ -116,10 +116,7 @@ async function divideSegments(
   return shares;
 }
 
-/**
- * Whether a segment or a tenant is in the sample of a verification. Each verification has a sample of its own, and every
- * process finds the same.
- */
+/** Whether a segment or tenant is in a verification's sample: its own, and the same in every process. */
 function isSampled({ id, sample_percent: percent }: queries.Claimed, name: string): boolean {
   if (percent === null) return true;
   const hash = createHash('sha256').update(`${id}/${name}`).digest().readUInt32BE();

@@ -38,10 +38,7 @@ export async function findUploads(
   signal.throwIfAborted();
 }
 
-/**
- * Ends the uploads that are older than a day, because the processes that began them are gone. It ends none while
- * another database has the store.
- */
+/** Ends uploads older than a day, whose processes are gone; none while another database has the store. */
 export async function endOldUploads(
   { store, fence }: { store: Uploads; fence: Pick<StoreFence, 'advance'> },
   options: { clock: Clock; log: Log; signal: AbortSignal },

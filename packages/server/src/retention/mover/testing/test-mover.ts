@@ -27,10 +27,7 @@ export type TestMover = {
   stop(): Promise<void>;
 };
 
-/**
- * A database, DuckDB and a store of files, and as many movers as a test wants; or a copy of another one's
- * database as it is now, on the same store, with the same DuckDB.
- */
+/** A database, DuckDB, a store of files and movers; or a copy of another one's database, on its store and DuckDB. */
 export async function startTestMover(original?: TestMover): Promise<TestMover> {
   const db = await createTestDatabase(original?.db);
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-mover-'));
