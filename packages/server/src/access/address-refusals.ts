@@ -10,10 +10,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 /** So long no other refusal of the same token is written down by this process. */
 const quietMillis = 600_000;
 
-/**
- * Writes to the audit log when a token is used from an address that it is not limited to: somebody may have found it. Only
- * once in ten minutes for a token, so that nobody floods the log.
- */
+/** Audits the use of a token, perhaps found by somebody, from a wrong address: once in ten minutes, against floods. */
 export function tellAddressRefusals(
   authenticate: (request: FastifyRequest) => Promise<Actor>,
   { db, audit, clock, log }: { db: Queryable; audit: Audit; clock: Clock; log: Log },

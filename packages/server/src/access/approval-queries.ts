@@ -151,10 +151,7 @@ export async function noteOutcome(db: Queryable, run: string, outcome: string): 
   await db.query(sql`update approvals set outcome = ${outcome} where run = ${run}`);
 }
 
-/**
- * Ends the requests whose time is over or whose asker lost the right, and returns them. Forgets those that ended 30 days
- * ago.
- */
+/** Ends requests whose time is over or whose asker lost the right, and returns them; forgets those of 30 days ago. */
 export async function endOverdue(
   db: Queryable,
 ): Promise<{ id: string; state: 'expired' | 'void'; says: string; tenant: string | null }[]> {

@@ -132,10 +132,7 @@ function toJson(value: unknown): string | null {
 
 const secretNames = new Set(['token', 'secret', 'previous_secrets', 'hash']);
 
-/**
- * Leaves secrets out, so that none reaches the log even when the code that writes an entry forgets to do so. The query
- * of a URL may hold one.
- */
+/** Leaves secrets out, also where the code that writes an entry forgets to. The query of a URL may hold one. */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (secretNames.has(name)) return undefined;
   if (name === 'url' && typeof value === 'string') return maskUrl(value);

@@ -106,10 +106,7 @@ const answerSchema = Type.Optional(
   }),
 );
 
-/**
- * What opens a console session: an access token, the code of a one-time sign-in link, or an answer of the identity
- * server.
- */
+/** What opens a session: an access token, the code of a sign-in link, or an answer of the identity server. */
 export const signInSchema = exactly(
   {
     token: Type.Optional(Type.String({ maxLength: 200 })),

@@ -84,10 +84,7 @@ export function toLines(entries: readonly AuditEntry[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 }
 
-/**
- * A store that takes entries as NDJSON. The name of an object says which places it has; what is copied again comes into
- * another object, or the same.
- */
+/** A store of entries as NDJSON. An object's name says its places; what is copied again gets the same, or another. */
 export function toStore(store: ObjectStore, spoolDir: string): AuditTarget {
   const path = join(spoolDir, 'audit-copy.ndjson');
   return {

@@ -43,10 +43,7 @@ export async function releaseCopy(db: Queryable, location: string): Promise<void
   await db.query(sql`update audit_copies set leased_until = now() where location = ${location}`);
 }
 
-/**
- * Gives the copying back, with what was wrong; null: nothing. A target that has failed for a while is left alone for a
- * quarter of that time, five minutes at most.
- */
+/** Gives the copying back, with its fault or null. A failing target rests a quarter of that time, at most 5 minutes. */
 export async function endCopy(
   db: Queryable,
   location: string,

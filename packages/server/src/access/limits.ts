@@ -16,10 +16,7 @@ import { auditRefusal } from './audit.ts';
 
 /** How many tries may fail within a minute, from one address or in one session. */
 export const failuresPerMinute = 20;
-/**
- * In a minute, failures are written down for at most this many addresses. The failures of all others are written as one
- * sum.
- */
+/** In a minute, failures of at most so many addresses are written down; those of all others as one sum. */
 const maxAddresses = 100;
 const minuteMillis = 60_000;
 const signIns = { name: 'sign_ins', perMinute: failuresPerMinute };
@@ -140,8 +137,7 @@ type Headers = { setHeader(name: string, value: string): unknown };
 
 export type RateLimit = {
   /**
-   * Counts a request, and tells in the headers of its answer what is left. Throws 429 `rate_limited`, or returns a
-   * promise that may: see `SharedLimit`.
+   * Counts a request and says what is left in its answer's headers. Throws 429 `rate_limited`, perhaps as a promise.
    */
   admit(actor: Actor, answer: Headers): Promise<void> | undefined;
   flush(): Promise<void>;

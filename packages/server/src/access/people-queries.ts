@@ -7,10 +7,7 @@ import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 /** Who a person is to the identity server that vouches for them. */
 export type Vouched = { readonly issuer: string; readonly subject: string };
 
-/**
- * Notes what a person may do from now on, and returns their id. Whoever was shut out is let in again, and so are the
- * tokens that they made, as far as the person may do what they do.
- */
+/** Notes what a person may do, and returns their id. Who was shut out is back, and so are their tokens, as far. */
 export async function letPersonIn(
   db: Queryable,
   person: Vouched & { name: string; scopes: readonly Scope[]; tenants: readonly string[] | null },
@@ -25,10 +22,7 @@ export async function letPersonIn(
   return onlyRow(rows).id;
 }
 
-/**
- * Shuts a person out: their sessions end, and what they made counts no more. Returns their id, or undefined when they
- * never signed in.
- */
+/** Shuts a person out: sessions end, tokens count no more. Returns their id, or undefined when they never signed in. */
 export async function shutPersonOut(
   db: Queryable,
   { issuer, subject }: Vouched,

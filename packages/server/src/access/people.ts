@@ -50,10 +50,7 @@ export function forgetSignIn({ request, publicUrl }: Pick<Visit, 'request' | 'pu
   return cookieText(cookie, '', { maxAge: 0, request, publicUrl });
 }
 
-/**
- * Lets the person in whom the identity server vouches for. Throws 401 `identity_refused`, and 403 `person_refused` when
- * they are in no group of the table; then they are shut out, whatever they were before.
- */
+/** Lets in whom the identity server vouches for. Throws 401 `identity_refused`; 403 `person_refused` also shuts out. */
 export async function letIn(
   db: Database,
   options: PeopleOptions,
@@ -79,10 +76,7 @@ export async function letIn(
   return { actor: actorOf(row), idToken };
 }
 
-/**
- * Checks that the person of a session is there now: the identity server has asked them anew within five minutes. Throws
- * 401 `identity_refused`, also when it is somebody else.
- */
+/** Checks that a session's person signed in anew within 5 minutes. Throws 401 `identity_refused`, also for another. */
 export async function provePresence(
   db: Database,
   options: PeopleOptions,
@@ -167,10 +161,7 @@ export function rightsOf(
   return { scopes: first.scopes, tenants: isEverywhere ? null : [...tenants] };
 }
 
-/**
- * How a person is called in lists and in the audit log: by name and address, as in "Ada King <ada@acme.example>". Nothing
- * of it can be taken for another address, or for what cannot be seen.
- */
+/** A person's name, as "Ada King <ada@acme.example>": nothing in it passes for another address, or is invisible. */
 function nameOf(claims: Identity['claims'], subject: string): string {
   const text = (claim: string) => {
     const value = claims[claim];

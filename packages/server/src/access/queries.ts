@@ -32,10 +32,7 @@ export type TokenState = Pick<
 
 const including = JSON.stringify(scopesWith);
 
-/**
- * Whether a token, by its name in a statement, counts no more. What a person made counts only while the person may do as
- * much: they may have been shut out since, or let in with less.
- */
+/** Whether a token counts no more: what a person made counts only while they may do as much themselves. */
 export function isRevoked(name: string): Sql {
   const token = raw(name);
   return sql`(${token}.revoked_at is not null or exists (
@@ -53,10 +50,7 @@ const state = sql`id, name, scopes, tenants, addresses,
   ${isRevoked('access_tokens')} as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
-/**
- * Returns the tokens with these hashes, in the order of the hashes; undefined where there is none. They may be revoked
- * or expired, so the caller must check.
- */
+/** The tokens with these hashes, in their order; undefined: none. They may be revoked or expired, so check. */
 export async function findTokensByHash(
   db: Queryable,
   hashes: readonly Buffer[],
@@ -85,10 +79,7 @@ const isLive = sql`sessions.expires_at > now() and coalesce(sessions.idle_at > n
 /** A session of a token. Nobody has said for a while that somebody is there, if `is_idle_stale`. */
 export type SessionState = TokenState & { confirmed_until: string | null; is_idle_stale: boolean };
 
-/**
- * Returns the token that a live session stands for, and the time until which the session is confirmed, or null if it is
- * not.
- */
+/** The token that a live session stands for, and until when the session is confirmed; null: it is not. */
 export async function findTokenBySession(
   db: Queryable,
   hash: Buffer,
@@ -109,10 +100,7 @@ export async function keepSession(db: Queryable, hash: Buffer, seconds: number):
     where hash = ${hash} and idle_at < now() + make_interval(secs => ${seconds}) - interval '30 seconds'`);
 }
 
-/**
- * Confirms a live session for so many seconds. Returns the time until which it is confirmed, or undefined if there is
- * no such session.
- */
+/** Confirms a live session for so many seconds. Returns until when, or undefined when there is none. */
 export async function confirmSession(
   db: Queryable,
   hash: Buffer,
@@ -125,10 +113,7 @@ export async function confirmSession(
   return rows[0]?.confirmed_until;
 }
 
-/**
- * Opens a session and returns its id. It removes those that have ended, too: there are few of them, and nothing else
- * removes them.
- */
+/** Opens a session and returns its id. Removes those that have ended: nothing else does, and they are few. */
 export async function insertSession(
   db: Queryable,
   session: {
@@ -153,10 +138,7 @@ export async function insertSession(
   return id;
 }
 
-/**
- * Returns the live sessions, the newest first; with `reach` only those of tokens that are limited to some of these
- * tenants. `own` is the hash of the caller's session.
- */
+/** Live sessions, newest first; with `reach`, of tokens limited to some of these tenants. `own`: the caller's hash. */
 export async function listSessions(
   db: Queryable,
   { reach, own }: { reach: readonly string[] | null; own: Buffer | null },
@@ -356,10 +338,7 @@ export async function countTokens(db: Queryable): Promise<number> {
   return onlyRow(rows).count;
 }
 
-/**
- * Takes a lock until the end of the transaction. Only one transaction at a time makes or revokes tokens, so there is
- * only one first token, and no token is made by a token that is being revoked.
- */
+/** Lets one transaction at a time make or revoke tokens: one first token, and none by a token being revoked. */
 export async function lockTokens(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokens})`);
 }

@@ -48,10 +48,7 @@ export type AccessOptions = SessionOptions & {
   readonly sealer: () => Sealer;
 };
 
-/**
- * Adds the routes of sessions, tokens and the audit log. What changes a token and its entry in the audit log share a
- * transaction.
- */
+/** Adds the routes of access. What changes a token and its entry in the audit log share a transaction. */
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
   const { audit, clock, cursorKey, publicUrl, personTokenDays, sealer } = options;
   addSessionRoutes(http, db, options);

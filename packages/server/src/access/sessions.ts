@@ -287,10 +287,7 @@ function sessionEnded(): AppError {
   return new AppError('session_expired', { detail: 'The session has ended. Sign in again.' });
 }
 
-/**
- * Returns a name for the session of a request that does not give away its secret; undefined when the request shows no
- * session.
- */
+/** A name for a request's session that does not give its secret away; undefined: it shows no session. */
 export function sessionHash(request: Credentials, publicUrl: PublicUrl): string | undefined {
   const secret = readCookie(cookie, request, publicUrl);
   return secret === undefined ? undefined : hashSecret(secret).toString('base64url');

@@ -207,10 +207,7 @@ export function secretOf(authorization: string | undefined): string | undefined 
   return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 }
 
-/**
- * Throws 403 `address_refused` when the token is limited to other addresses than the request comes from. Which these are is
- * not for whoever may have found it.
- */
+/** Throws 403 `address_refused` for other addresses than the token's; not which, in case somebody found it. */
 export function requireAddress(row: queries.TokenState, request: FastifyRequest): void {
   const address = clientAddress(request);
   if (row.addresses === null || isWithin(row.addresses)(address)) return;

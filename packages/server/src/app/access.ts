@@ -50,10 +50,7 @@ function locationOf(url: string): string {
   return url.replace(/\?.*/s, '').replace(/\/\/[^/]*@/, '//');
 }
 
-/**
- * Copies the audit log to the store that a setting names, and sends it to the collector of another, in every process with
- * the role `api`. Throws `settings_invalid`.
- */
+/** Copies the audit log to a store and a collector that settings name, in the role `api`. Throws `settings_invalid`. */
 export function createAuditCopies({ settings, db, cold, log }: Host): Work[] {
   const { auditCopyUrl: store, auditShipUrl: collector, dataDir, roles } = settings;
   const ways: [string, () => Promise<AuditTarget>][] = [];

@@ -5,10 +5,7 @@ import { isRunning } from '../platform/is-running.ts';
 import type { Log } from '../platform/log.ts';
 import { repeat } from '../platform/work/repeat.ts';
 
-/**
- * Returns the origin under which this machine reaches the service. A wildcard address cannot be connected to
- * everywhere, so it becomes `localhost`.
- */
+/** The origin at which this machine reaches the service. Not all can connect to a wildcard address: `localhost`. */
 export function originOf(host: string, address: AddressInfo): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;

@@ -48,9 +48,7 @@ function invalid(what: string, cause?: unknown): AppError {
   return new AppError('settings_invalid', { detail, cause });
 }
 
-/**
- * A receiver that takes entries as NDJSON, by requests that are signed as webhooks are. An answer of 2xx is its receipt.
- */
+/** A receiver of entries as NDJSON, by requests signed as webhooks are. An answer of 2xx is its receipt. */
 function toWebhook(url: string, key: Buffer, settings: ShippingSettings): AuditTarget {
   const sender = createSender({
     timeoutMillis: settings.webhookTimeoutSeconds * 1000,

@@ -41,8 +41,7 @@ const moverBytes = 128 * 2 ** 20;
 const idleMillis = 5_000;
 
 /**
- * Opens the object store and what stands on it. What must be closed again joins `closers` in the order in which it was
- * opened, also when this function throws halfway.
+ * Opens the object store and what stands on it. What must be closed joins `closers` in order, also when this throws.
  */
 export async function openColdTier(
   settings: Settings,
@@ -102,10 +101,7 @@ export async function openColdTier(
   };
 }
 
-/**
- * Explains a missing object when the store has gone on with another database: that database has merged or deleted the
- * object, so a disk did not lose it and the advice must be a different one.
- */
+/** A store that has gone on with another database explains a missing object: that one merged or deleted it. */
 function explainMissing(reader: ObjectReader, fence: StoreFence): ObjectReader {
   return {
     ...reader,

@@ -9,10 +9,7 @@ import { describeFault } from '../platform/postgres/errors.ts';
 import { openDatabase, placeOf } from '../platform/postgres/open-database.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 
-/**
- * Opens the database of `DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. What must be closed again
- * joins `closers`.
- */
+/** Opens `DATABASE_URL`, or starts the embedded PostgreSQL without one. What must be closed joins `closers`. */
 export async function openOwnDatabase(
   settings: Settings,
   log: Log,
@@ -49,8 +46,7 @@ const firstPauseMillis = 1000;
 const lastPauseMillis = 30_000;
 
 /**
- * Does `work` once the database answers, because both may be started at the same time. Each failure is told, with
- * longer and longer pauses. A fault that does not pass by itself is thrown at once, and any other after ten minutes.
+ * Does `work` once the database answers, telling each failure. Throws faults that do not pass, others after 10 minutes.
  */
 export async function untilReachable<T>(
   settings: Settings,

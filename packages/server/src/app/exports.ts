@@ -110,10 +110,7 @@ function targetOpener(host: Host): WorkContext['openTarget'] {
 /** DuckDB holds a row of 40 MiB in memory several times. */
 const verifierBytes = 512 * 2 ** 20;
 
-/**
- * Verifies a file against the text of its manifest, in this process and a DuckDB of its own, and without a service.
- * Throws `file_unreadable` when the text is no manifest.
- */
+/** Verifies a file against its manifest without a service, in a DuckDB of its own. Throws `file_unreadable`. */
 export async function verifyExport(
   text: string,
   source: FileSource,
@@ -133,8 +130,7 @@ export type ColumnSummary = {
 };
 
 /**
- * Summarizes the columns of a Parquet file, in a DuckDB of its own: how many values differ, about; what share in percent
- * is null; least and greatest value, and of numbers mean, deviation and quartiles.
+ * Summarizes columns of Parquet: about how many values differ, % null, bounds; of numbers mean, deviation, quartiles.
  */
 export async function summarizeFile(
   path: string,

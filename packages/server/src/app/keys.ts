@@ -155,10 +155,7 @@ export async function replaceLostKey(
   });
 }
 
-/**
- * Seals the audit log as it is now, whatever was sealed before, and says so there. Returns where it ended, and the id of
- * the key. Services go on with this seal.
- */
+/** Seals the audit log as it is, whatever was sealed before, and says so there. Services go on with this seal. */
 export async function resealAudit(
   settings: Settings,
   log: Log,

@@ -6,10 +6,7 @@ import { createLint, type Finding, Findings, fileBody } from '../records/index.t
 /** Nobody calls, so every tenant may be written. */
 const anybody = { tokenId: '', name: '', scopes: [], tenants: null, expiresAt: null };
 
-/**
- * Checks the records of a file as a service with these settings would that has none yet. Throws what a body as a whole is
- * refused for.
- */
+/** Checks a file's records as a service without any would. Throws what a body is refused for as a whole. */
 export async function lintRecords(
   settings: Pick<Settings, 'ingestMaxRecords' | 'ingestMaxBytes' | 'enrichmentMaxBytes'>,
   file: { chunks: AsyncGenerator<Buffer>; isStream: boolean; isCoded: boolean },

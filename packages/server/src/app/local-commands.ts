@@ -24,8 +24,7 @@ import { makeDataDir, openOwnDatabase, untilReachable, withOwnDatabase } from '.
 // What commands do with the database of these settings by themselves, whether or not a service runs on it.
 
 /**
- * Makes a token without the API. It is for operators who have the settings of the database but no admin token left. The
- * token is written to the audit log as made by "this machine".
+ * Makes a token without the API, for operators without an admin token. The audit log calls its maker "this machine".
  */
 export async function createLocalToken(settings: Settings, log: Log, request: NewToken) {
   return withOwnDatabase(settings, log, async (db) => {
@@ -55,10 +54,7 @@ export async function recountRecords(
   });
 }
 
-/**
- * Does to the schema what a start does before it is ready, in a database that may come later. Returns the migrations that
- * it applied, and the last one that the database has now.
- */
+/** Migrates as a start does, once the database answers. Returns what it applied, and the last migration of all. */
 export async function migrateOwnDatabase(settings: Settings, log: Log, signal: AbortSignal) {
   await makeDataDir(settings);
   return withClosers(log, async (closers) => {
@@ -80,10 +76,7 @@ export async function checkOwnSchema(settings: Settings, log: Log): Promise<Sche
   return withOwnDatabase(settings, log, checkSchema);
 }
 
-/**
- * Does `work` with the Citus cluster of `DATABASE_URL` as it is, and a function that distributes what is not distributed
- * yet. Throws `database_unusable` when there is no cluster.
- */
+/** Does `work` with the Citus cluster and what distributes the rest. Throws `database_unusable` without a cluster. */
 export async function withCluster(
   settings: Settings,
   log: Log,

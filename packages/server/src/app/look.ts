@@ -40,10 +40,7 @@ export type Looker = Pick<Host, 'settings'> & {
   };
 };
 
-/**
- * Looks at what each feature knows of itself, and what several checks need once, for the first of them, as far as these
- * tenants reach; null: at all of it.
- */
+/** Looks at what features know, and once at what several checks need, within these tenants; null: all of it. */
 export function lookAround(
   db: Queryable,
   { settings, db: own, cold, state }: Looker,
@@ -91,10 +88,7 @@ export function purgingOf({ abandonedDays: days, webhookMaxAttempts: maxAttempts
 
 const listMillis = 10_000;
 
-/**
- * Looks closer, and for longer: at the store itself, at counters, and at endpoints by name. It changes nothing.
- * `processId` is null for a process that is none of the service.
- */
+/** Looks closer at store, counters and endpoints, and changes nothing. `processId` is null outside of the service. */
 export function lookClosely(closer: Closer, processId: string | null): Look {
   const { db, cold } = closer;
   const look = lookAround(db, closer);

@@ -125,10 +125,7 @@ export function createRetention(host: Host): Retention {
   };
 }
 
-/**
- * Does what must follow when records leave for good, inside the transaction that removes them. It stands here because
- * it needs both `records` and `exports`, and `retention`, which calls it, must not know of exports.
- */
+/** Does what follows when records leave, in that transaction. It is here as retention must not know of exports. */
 export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
   const delivered = gone.kind === 'erase' ? await listGoneDeliveries(connection, gone) : [];
   return {

@@ -168,8 +168,7 @@ export function startDelivery(host: DeliveryHost): Drainer {
 }
 
 /**
- * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
- * Returns how many attempts succeeded and how many failed.
+ * Drains as `serve` would, until only paused deliveries are due or the signal aborts. Returns successes and failures.
  */
 export async function drainOnce(
   given: Settings,

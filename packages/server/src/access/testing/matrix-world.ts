@@ -243,10 +243,7 @@ function makersOf(
   return makers;
 }
 
-/**
- * Links into the portal, the codes of such, and the cookies of those that were opened; and what somebody else has asked
- * for, by a token that no other has made.
- */
+/** Portal links, their codes and the cookies they opened; and what a token that nobody else made has asked for. */
 function guestMakers(service: TestService, call: Caller['call'], tenant: string) {
   const make = () => call('POST', '/webhook/portal-links', { body: { tenant } });
   const portalCode = async (): Promise<string> => (await make()).url.split('code=').at(-1);

@@ -22,8 +22,7 @@ export type RouteCall = {
 };
 
 /**
- * The calls of a route, given a tenant. A route that is not named is called once, without a body. `fresh` makes a
- * thing of the tenant that no other call uses, because many calls use theirs up.
+ * The calls of a route for a tenant; by default one, without a body. `fresh` makes a thing that only this call uses.
  */
 export const routeCalls: Readonly<
   Record<string, (of: MatrixTenant) => readonly RouteCall[] | Promise<readonly RouteCall[]>>

@@ -4,10 +4,7 @@ import type { Scope } from '../../kernel/values.ts';
 export type RouteRule = {
   /** The scope that the token needs; `any`: any valid token will do; `open`: the call needs no token. */
   readonly scope: Scope | 'any' | 'open';
-  /**
-   * `confirms`: a console session must have given its token again (step-up). Anything else says why a session need not:
-   * the route `reads`, or what it writes is harmless.
-   */
+  /** `confirms`: a session needs step-up. Else why not: it `reads`, or what it writes is harmless. */
   readonly session: string;
   /** How a tenant looks to a token that is limited to others. */
   readonly foreign: ForeignTenant;
@@ -27,10 +24,7 @@ export type ForeignTenant = 'empty' | '400' | '404' | 'rejected' | '403' | 'none
 const reads = 'reads';
 const untold = '(reads)';
 
-/**
- * One line for each route. To add a route, add its line, and say in route-calls.ts with what body it succeeds where it
- * takes one.
- */
+/** One line for each route. To add a route, add its line, and its body, where it takes one, to route-calls.ts. */
 export const routeRules: Readonly<Record<string, RouteRule>> = {
   // scope, console session, foreign tenant, audit log
   listSignIns: rule('open', reads, 'none', untold),
