@@ -2,6 +2,7 @@ import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
 import type { RetentionOverview } from '../retention/contract.ts';
+import type { EndpointTrouble } from '../webhooks/values.ts';
 import type { ProcessRow } from './contract.ts';
 import type { UnreachedTarget } from './notices/queries.ts';
 import type { FullDisk, Overdue } from './queries.ts';
@@ -144,18 +145,6 @@ export type TroubledSchedule = {
   readonly state: 'failing' | 'late';
   readonly since: string | null;
 };
-
-/** What can be wrong with an endpoint. */
-export type EndpointTrouble =
-  | 'failing'
-  | 'gone'
-  | 'disabling'
-  | 'disabled'
-  | 'held'
-  | 'full'
-  | 'certificate'
-  | 'unpolled'
-  | 'blocked';
 
 /** An endpoint that needs somebody. `since` and `until` are RFC 3339; after `until` it is disabled. */
 export type TroubledEndpoint = {

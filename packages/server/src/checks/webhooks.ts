@@ -1,9 +1,8 @@
 import { numberOf } from '../kernel/values.ts';
 import type { WebhooksOverview } from '../webhooks/contract.ts';
-import { endpointHealths } from '../webhooks/values.ts';
+import { type EndpointTrouble, endpointHealths } from '../webhooks/values.ts';
 import {
   type Check,
-  type EndpointTrouble,
   ifAny,
   type Problem,
   type ToldCheck,

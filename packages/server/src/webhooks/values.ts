@@ -163,6 +163,15 @@ export const endpointHealths = [
 ] as const;
 export type EndpointHealth = (typeof endpointHealths)[number];
 
+/** What can be wrong with an endpoint, of which somebody is told. */
+export type EndpointTrouble =
+  | Extract<EndpointHealth, 'failing' | 'unpolled' | 'gone' | 'disabled'>
+  | 'disabling'
+  | 'held'
+  | 'full'
+  | 'certificate'
+  | 'blocked';
+
 /** What a delivery whose time has come waits for: a drainer, its endpoint, or its receiver's poll. */
 export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled', 'polled'] as const;
 export type DueState = (typeof dueStates)[number];

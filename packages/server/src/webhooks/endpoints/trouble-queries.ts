@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { isBehind, isStuck } from '../order/queries.ts';
 import { isUnpolled, unpolledSince } from '../queries.ts';
+import type { EndpointTrouble } from '../values.ts';
 import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
 
 /** Endpoints that may fail or are gone. It is written as the condition of the index that has only these. */
@@ -75,16 +76,7 @@ export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state:
-    | 'failing'
-    | 'gone'
-    | 'disabling'
-    | 'disabled'
-    | 'held'
-    | 'full'
-    | 'certificate'
-    | 'unpolled'
-    | 'blocked';
+  state: EndpointTrouble;
   since: string;
   until: string | null;
   /** The first of the keys that are blocked; null for all other states. */
