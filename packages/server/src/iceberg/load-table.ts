@@ -1,10 +1,11 @@
 import { createHash, createHmac } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import type { Gate } from '../kernel/gate.ts';
+import { putBytes } from '../platform/objects/spool.ts';
 import { tableMetadata } from './metadata.ts';
 import type { Scope } from './queries.ts';
 import * as queries from './queries.ts';
-import { bringUpToDate, folderOf, putBytes, type SnapshotTools, uriOf } from './write-snapshot.ts';
+import { bringUpToDate, folderOf, type SnapshotTools, uriOf } from './write-snapshot.ts';
 
 export type TableTools = SnapshotTools & {
   /** A secret of the database, from which tables have their ids. */
@@ -59,7 +60,7 @@ async function describe(tools: TableTools, scope: Scope, signal: AbortSignal) {
   const key = `${folderOf(scope)}/${newest.id}-${oldest.id}.metadata.json`;
   if ((await store.head(key, signal)) === null) {
     await tools.fence.advance(signal);
-    await putBytes(tools, key, Buffer.from(JSON.stringify(metadata)), signal);
+    await putBytes(tools, { key, bytes: JSON.stringify(metadata), signal });
   }
   return { 'metadata-location': uriOf(store, key), metadata, config: {} };
 }

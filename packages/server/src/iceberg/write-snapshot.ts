@@ -1,10 +1,9 @@
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { sumDigests } from '../kernel/digest.ts';
 import { createGate } from '../kernel/gate.ts';
 import { randomText } from '../kernel/ids.ts';
 import type { StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
+import { putBytes } from '../platform/objects/spool.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Bounds, countEntries, encodeManifest, encodeManifestList } from './manifest.ts';
 import { columnId, type SnapshotRow } from './metadata.ts';
@@ -108,7 +107,7 @@ async function writeSnapshot(
           entries.map((entry) => ({ ...entry, path: uriOf(store, entry.object_key) })),
         );
         const key = `${attempt}-m${number}.avro`;
-        await putBytes(tools, key, bytes, signal);
+        await putBytes(tools, { key, bytes, signal });
         const files = entries.filter(({ isGone }) => !isGone);
         return {
           ...{ tenant, snapshot_id: id, object_key: key, size_bytes: bytes.length, fingerprint },
@@ -126,7 +125,8 @@ async function writeSnapshot(
   ];
   const listed = manifests.map((row) => ({ ...row, path: uriOf(store, row.object_key) }));
   const row = { id, parent_id: seen.newest?.id ?? 0, manifest_list: `${attempt}-list.avro` };
-  await putBytes(tools, row.manifest_list, encodeManifestList(row, listed), signal);
+  const bytes = encodeManifestList(row, listed);
+  await putBytes(tools, { key: row.manifest_list, bytes, signal });
   const entries = changes.flatMap((change) => change.entries);
   const firstRemoval = await queries.findFirstRemoval(
     db,
@@ -235,19 +235,4 @@ export function folderOf({ name }: Pick<Scope, 'name'>): string {
 export function uriOf(store: ObjectStore, key: string): string {
   const path = store.pathOf(key);
   return path === null ? `${store.location}/${key}` : `file://${path}`;
-}
-
-export async function putBytes(
-  { store, spoolDir }: Pick<SnapshotTools, 'store' | 'spoolDir'>,
-  key: string,
-  bytes: Buffer,
-  signal: AbortSignal,
-): Promise<void> {
-  const path = join(spoolDir, `iceberg-${randomText(16)}`);
-  try {
-    await writeFile(path, bytes);
-    await store.put(key, path, signal, { mayTake: true });
-  } finally {
-    await rm(path, { force: true });
-  }
 }

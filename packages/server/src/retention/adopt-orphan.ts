@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import type { Caller } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
+import { inSpoolFolder } from '../platform/objects/spool.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { hashFile } from '../platform/thread-hash.ts';
 import { busy } from '../platform/work/session-lock.ts';
@@ -50,9 +51,7 @@ export async function adoptOrphan(
   const { db, spoolDir, lockMillis } = context;
   refuseLimited(actor);
   const signal = AbortSignal.timeout(timeoutMillis);
-  await mkdir(spoolDir, { recursive: true, mode: 0o700 });
-  const dir = await mkdtemp(join(spoolDir, 'adopt-'));
-  try {
+  return inSpoolFolder(spoolDir, async (dir) => {
     const found = await prove(context, key, { path: join(dir, 'orphan.parquet'), signal });
     await refuseTaken(db, found);
     if (isDry) return tell(found, true);
@@ -68,9 +67,7 @@ export async function adoptOrphan(
       },
     });
     return tell(found, false);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Puts a segment that was proved into the catalogue and the counters. Nobody else removes its object meanwhile. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { inSpoolFolder, putBytes } from '../../platform/objects/spool.ts';
 import { compress, compressTail } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import { linesOf } from '../typed/fill-row.ts';
@@ -44,33 +45,35 @@ type DeliverCall = {
 export async function deliver(context: WorkContext, call: DeliverCall): Promise<Delivery> {
   const { job, signal } = call;
   const { store, folder } = await openFolder(context, job);
-  const dir = await mkdtemp(join(context.source.spoolDir, 'delivery-'));
+  const { spoolDir } = context.source;
   try {
-    const files: DeliveredFile[] = [];
-    for (const part of call.parts.filter((each) => linesOf(each) > 0)) {
-      signal.throwIfAborted();
-      const number = String(files.length + 1).padStart(5, '0');
-      const name = `part-${number}${call.format.extension}`;
-      const path = join(dir, name);
-      files.push({
-        name,
-        rows: linesOf(part),
-        ...(await writeFileOf(context, part, { ...call, path })),
-      });
-      await store.put(`${folder}/${name}`, path, signal);
-      await rm(path);
-    }
-    const counts = call.format.tell?.(call.parts.map(({ layout }) => layout));
-    const manifest = `${JSON.stringify({ ...manifestOf(job, files), ...counts }, null, 2)}\n`;
-    await putBytes(context, store, { key: `${folder}/manifest.json`, bytes: manifest, signal });
-    return {
-      files,
-      marker: `${createHash('sha256').update(manifest).digest('hex')}\n`,
-      ...(counts?.misfits && { misfits: counts.misfits.rows }),
-      ...(counts?.skipped && { skipped: counts.skipped.rows }),
-    };
+    return await inSpoolFolder(spoolDir, async (dir) => {
+      const files: DeliveredFile[] = [];
+      for (const part of call.parts.filter((each) => linesOf(each) > 0)) {
+        signal.throwIfAborted();
+        const number = String(files.length + 1).padStart(5, '0');
+        const name = `part-${number}${call.format.extension}`;
+        const path = join(dir, name);
+        files.push({
+          name,
+          rows: linesOf(part),
+          ...(await writeFileOf(context, part, { ...call, path })),
+        });
+        await store.put(`${folder}/${name}`, path, signal);
+        await rm(path);
+      }
+      const counts = call.format.tell?.(call.parts.map(({ layout }) => layout));
+      const manifest = `${JSON.stringify({ ...manifestOf(job, files), ...counts }, null, 2)}\n`;
+      const key = `${folder}/manifest.json`;
+      await putBytes({ store, spoolDir }, { key, bytes: manifest, signal });
+      return {
+        files,
+        marker: `${createHash('sha256').update(manifest).digest('hex')}\n`,
+        ...(counts?.misfits && { misfits: counts.misfits.rows }),
+        ...(counts?.skipped && { skipped: counts.skipped.rows }),
+      };
+    });
   } finally {
-    await rm(dir, { recursive: true, force: true });
     await store.close();
   }
 }
@@ -82,26 +85,11 @@ export async function mark(
   { marker, signal }: { marker: string; signal: AbortSignal },
 ): Promise<void> {
   const { store, folder } = await openFolder(context, job);
+  const { spoolDir } = context.source;
   try {
-    await putBytes(context, store, { key: `${folder}/_SUCCESS`, bytes: marker, signal });
+    await putBytes({ store, spoolDir }, { key: `${folder}/_SUCCESS`, bytes: marker, signal });
   } finally {
     await store.close();
-  }
-}
-
-/** Writes an object that is held in memory. */
-export async function putBytes(
-  { source }: Pick<WorkContext, 'source'>,
-  store: ObjectStore,
-  { key, bytes, signal }: { key: string; bytes: string | Buffer; signal: AbortSignal },
-): Promise<void> {
-  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
-  try {
-    const path = join(dir, 'bytes');
-    await writeFile(path, bytes);
-    await store.put(key, path, signal);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
   }
 }
 

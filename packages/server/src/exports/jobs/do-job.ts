@@ -4,6 +4,7 @@ import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
+import { putBytes } from '../../platform/objects/spool.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
 import { cutParts, measureSlice, sumTriples, type Triple } from '../../records/index.ts';
@@ -15,7 +16,7 @@ import { linesOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
 import { cutNews } from './cut-news.ts';
-import { type Delivery, deliver, putBytes } from './deliver.ts';
+import { type Delivery, deliver } from './deliver.ts';
 import { setDelivery } from './delivery-queries.ts';
 import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
 import { addFile, makeParts } from './make-parts.ts';
@@ -147,11 +148,11 @@ async function writeEnds(
   ends: { head: Buffer; tail: Buffer },
   { job, signal }: JobCall,
 ): Promise<FileEnds> {
-  const { store } = context;
+  const { store, source } = context;
   const bytes = Buffer.concat([ends.head, ends.tail]);
   const sha256 = createHash('sha256').update(bytes).digest();
   const key = partKey(job, 'ends');
-  await putBytes(context, store, { key, bytes, signal });
+  await putBytes({ store, spoolDir: source.spoolDir }, { key, bytes, signal });
   const path = store.pathOf(key);
   const ref = { key, sizeBytes: bytes.length, sha256 };
   if (path !== null) await addFile(context, ref, { hash: new ThreadHash(), path, signal });

@@ -1,8 +1,9 @@
-import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import type { Hold } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
+import { inSpoolFolder } from '../../platform/objects/spool.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
 import { measureSlice, type Slice } from '../../records/index.ts';
 import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
@@ -42,13 +43,10 @@ export async function writePart<T>(
   call: PartCall,
   use: (done: DonePart, path: string) => Promise<T>,
 ): Promise<T> {
-  const dir = await mkdtemp(join(context.source.spoolDir, 'export-'));
-  try {
+  return inSpoolFolder(context.source.spoolDir, async (dir) => {
     const { done, path } = await storePart(context, part, { ...call, dir });
-    return await use(done, context.store.pathOf(done.object_key) ?? path);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+    return use(done, context.store.pathOf(done.object_key) ?? path);
+  });
 }
 
 async function storePart(

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { rmdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { makeFolders } from '../../platform/make-folders.ts';
@@ -10,6 +10,7 @@ import { withErrors } from '../../platform/objects/patient-store.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import { type S3Credentials, usualLimits } from '../../platform/objects/s3-client.ts';
 import { parseS3Url } from '../../platform/objects/s3-url.ts';
+import { putBytes } from '../../platform/objects/spool.ts';
 import { tenantFolder } from '../../records/index.ts';
 
 /** What the places of deliveries are opened with. */
@@ -157,14 +158,12 @@ export async function tryTarget(
     throw invalidInput('/to', `is no place for runs: ${error.message}`);
   }
   const store = await openTarget(target, credentials);
-  const dir = await mkdtemp(join(spoolDir, 'target-'));
   const late = AbortSignal.timeout(tryMillis);
   let removeFolders = async () => {};
   try {
-    const [path, content] = [join(dir, 'test'), randomBytes(64)];
-    await writeFile(path, content);
+    const content = randomBytes(64);
     removeFolders = await makeFoldersAbove(store.pathOf(key));
-    await store.put(key, path, late);
+    await putBytes({ store, spoolDir }, { key, bytes: content, signal: late });
     const hash = createHash('sha256');
     await store.get(key, { begin() {}, write: (bytes) => void hash.update(bytes) }, late);
     await store.remove(key, late);
@@ -181,7 +180,6 @@ export async function tryTarget(
     });
   } finally {
     await removeFolders();
-    await rm(dir, { recursive: true, force: true });
     await store.close();
   }
 }

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { isObjectFault } from '../../platform/objects/objects.ts';
+import { inSpoolFolder } from '../../platform/objects/spool.ts';
 import {
   type DayTriple,
   readSegmentDays,
@@ -96,17 +95,15 @@ async function findLost(
     });
   }
   const { tenant, id: segment_id } = segment;
-  await mkdir(spoolDir, { recursive: true, mode: 0o700 });
-  const dir = await mkdtemp(join(spoolDir, 'forget-'));
   try {
-    const path = await fetchSegment(context, { ...segment, segment_id }, { dir, signal });
-    await readSegmentDays(duckdb, { tenant, path, signal });
+    await inSpoolFolder(spoolDir, async (dir) => {
+      const path = await fetchSegment(context, { ...segment, segment_id }, { dir, signal });
+      await readSegmentDays(duckdb, { tenant, path, signal });
+    });
   } catch (error) {
     if (!isObjectFault(error) && !(error instanceof SegmentFault)) throw error;
     const days = await listDaysOfSegments(db, tenant, [segment_id]);
     return { ...segment, days, problem: error.message };
-  } finally {
-    await rm(dir, { recursive: true, force: true });
   }
   throw new AppError('segment_whole', {
     detail: `The object ${key} is what was written. To let its records go, erase them: POST /enrichment/erase.`,
