@@ -224,3 +224,15 @@ test('a broken profile file is named', async () => {
   await writeFile(join(cwd, '.config', 'svcctl', 'config.json'), '{');
   await ends(run(['whoami'], { cwd }), 1, ['config.json is not a profile file: it is not JSON']);
 });
+
+test.runIf(process.platform === 'linux')(
+  'a login ends where the system lets nobody make the folder of profiles',
+  async () => {
+    const env = { XDG_CONFIG_HOME: '/proc/svcctl' };
+    const { code, stderr } = await run(['login', '--url', api.url], {
+      ...{ cwd, env, stdin: `${api.token}\n` },
+    });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ENOENT') });
+    expect(stderr).toContain('file_unreadable');
+  },
+);

@@ -1,8 +1,9 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
+import { makeFolders } from '../platform/make-folders.ts';
 import { usage } from './help.ts';
 import type { Io } from './io.ts';
 
@@ -181,7 +182,7 @@ export async function writeProfiles(env: Environment, file: ProfileFile): Promis
   const path = profilePath(env);
   const draft = `${path}.${crypto.randomUUID()}`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolders(dirname(path), 0o700);
     const handle = await open(draft, 'wx', 0o600);
     try {
       await handle.writeFile(`${JSON.stringify(file, null, 2)}\n`);

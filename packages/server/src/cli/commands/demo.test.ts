@@ -3,6 +3,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newFolder, run } from '../testing/run.ts';
 
+const isLinux = process.platform === 'linux';
+
+test.runIf(isLinux)('the demo says where the system lets nobody make its folder', async () => {
+  const { code, stderr } = await run(['demo'], { env: { SVC_DATA_DIR: '/proc/svcctl/demo' } });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('SVC_DATA_DIR: ') });
+  expect(stderr).toContain('ENOENT');
+});
+
 test.each([
   ['a database', { DATABASE_URL: 'postgresql://svcctl@127.0.0.1:1/svcctl' }, 'DATABASE_URL is set'],
   ['a store', { SVC_BLOB_URL: 's3://bucket/cold' }, 'SVC_BLOB_URL is set'],

@@ -1,7 +1,8 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { makeFolders } from '../../platform/make-folders.ts';
 import { shellQuote } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { command, signInOption } from '../verb.ts';
@@ -49,7 +50,14 @@ export const demo = command({
 
 /** Throws unless the folder is new, empty, or one that a demo has made. */
 async function claimFolder(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    await makeFolders(dataDir, 0o700);
+  } catch (error) {
+    throw new AppError('settings_invalid', {
+      detail: `SVC_DATA_DIR: ${dataDir} cannot be used: ${(error as Error).message}. Set another folder.`,
+      cause: error,
+    });
+  }
   const names = await readdir(dataDir);
   if (names.includes(mark)) return;
   if (names.length > 0) {

@@ -201,3 +201,8 @@ print(json.dumps({"pandas": [len(frame), frame.score.sum()], "duckdb": [count[0]
     expect(told).toEqual({ pandas: both, duckdb: both, id: '9007199254740993' });
   }, 120_000);
 }
+
+test.runIf(process.platform === 'linux')('a folder that nobody can make is told', async () => {
+  const command = 'records versions bundle v1 --tenant T --dir /proc/svcctl/b';
+  await ends(cli(command), 1, ['file_unreadable', 'ENOENT']);
+});

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { makeFolders } from '../../platform/make-folders.ts';
 import { type SplitName, splitNames } from '../../records/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -36,7 +37,14 @@ export async function makeBundle(
   const { io } = context;
   const root = resolve(io.cwd, dir);
   await checkNames(context, [join(dir, sumsName)], mayReplace);
-  for (const folder of ['data', 'manifests']) await mkdir(join(root, folder), { recursive: true });
+  for (const folder of ['data', 'manifests']) {
+    try {
+      await makeFolders(join(root, folder));
+    } catch (error) {
+      const detail = `${join(dir, folder)} cannot be made: ${(error as Error).message}`;
+      throw new AppError('file_unreadable', { detail, cause: error });
+    }
+  }
   const splits = splitsOf(version);
   const waiting: { split: Split; job: ExportJob }[] = [];
   for (const split of splits) {

@@ -1,7 +1,8 @@
-import { mkdir, readFile, readlink, rm, stat, symlink } from 'node:fs/promises';
+import { readFile, readlink, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
+import { makeFolders } from '../make-folders.ts';
 
 export type PostgresBinaries = {
   readonly initdb: string;
@@ -76,7 +77,7 @@ export async function linkLibraries(
     }
   }
   try {
-    await mkdir(spareDir, { recursive: true });
+    await makeFolders(spareDir);
     for (const { source, target } of links) {
       const link = path.join(spareDir, path.basename(target));
       const place = path.join(packageDir, source);

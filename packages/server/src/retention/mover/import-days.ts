@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyRequest } from 'fastify';
@@ -8,6 +8,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../../kernel/gate.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
+import { makeFolders } from '../../platform/make-folders.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { readUpload, sumTriples, type Upload, UploadFault } from '../../records/segments.ts';
 import { type Imported, type ImportPlan, retentionContract } from '../contract.ts';
@@ -86,7 +87,7 @@ async function receive({ raw }: FastifyRequest, path: string, dir: string): Prom
   if (type !== parquetType) {
     throw new AppError('media_type_unsupported', { detail: `Send typed rows as ${parquetType}.` });
   }
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeFolders(dir, 0o700);
   let bytes = 0;
   const fallSilent = () => raw.destroy(new Error('the sender fell silent'));
   raw.setTimeout(idleMillis, fallSilent);

@@ -1,5 +1,6 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolders } from '../../platform/make-folders.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { StoreWait } from '../../platform/objects/store-wait.ts';
@@ -66,7 +67,7 @@ async function runInTurn(
   signal.throwIfAborted();
   const dir = join(context.spoolDir, move.id);
   await rm(dir, { recursive: true, force: true });
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeFolders(dir, 0o700);
   try {
     // Of small moves others may be at work as well.
     const beside = context.turns === undefined ? 1 : tenantsAtOnce / taken;
