@@ -7,7 +7,7 @@ import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 /** Who a person is to the identity server that vouches for them. */
 export type Vouched = { readonly issuer: string; readonly subject: string };
 
-/** Notes what a person may do, and returns their id. Who was shut out is back, and so are their tokens, as far. */
+/** Notes what a person may do, and returns their id. Lets in again who was shut out, and their tokens within that. */
 export async function letPersonIn(
   db: Queryable,
   person: Vouched & { name: string; scopes: readonly Scope[]; tenants: readonly string[] | null },

@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
  * long as the machine has too few cores for them.)
  */
 export type Turns = {
-  /** Waits for a place; returns what frees it, or throws in time. Holders go first, or all might wait for a second. */
+  /** Returns what frees a place, or throws when none comes in time. Holders go first: they might all wait for another. */
   readonly take: () => Promise<() => void>;
   /**
    * Does `work`, and what it starts, as this caller. All else, such as batches and repeated work, is the process's own.
