@@ -111,6 +111,22 @@ test('keys are rotated while webhooks are sent, and every one of them is signed 
   });
 });
 
+test('doctor tells that the key is gone before a restart finds it', async () => {
+  const told = async () => {
+    const { findings } = (await service.call('GET', '/doctor')).json;
+    return findings.filter(({ name }: { name: string }) => name === 'secret_key');
+  };
+  expect(await told()).toMatchObject([{ severity: 'ok', check: 'settings' }]);
+  const path = join(service.dataDir, 'secret-key');
+  await rename(path, `${path}.kept`);
+  const [fault] = await told().finally(() => rename(`${path}.kept`, path));
+  expect(fault).toMatchObject({
+    ...{ severity: 'problem', command: 'svcctl keys ls' },
+    found: expect.stringMatching(/^the next start will fail: There is no .*secret-key/),
+    remedy: expect.stringContaining('put the file secret-key back'),
+  });
+});
+
 test('a process that does not know the new key keeps it from being used', async () => {
   const [before] = await list();
   await service.db.query(sql`

@@ -25,7 +25,12 @@ import {
   parseSchedule,
   readRetentionOverview,
 } from '../retention/index.ts';
-import { countPurgedSoon, countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
+import {
+  countPurgedSoon,
+  countTroubles,
+  findKeyFault,
+  readWebhooksOverview,
+} from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import type { Host, State } from './host.ts';
 
@@ -72,6 +77,7 @@ export function lookAround(
       return { abandoned, endpoints, named: [] };
     }),
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
+    keyFault: () => findKeyFault(db, settings),
     sealFault: () => state?.sealFault ?? null,
     failingCopy: () => findFailingCopy(db),
     waitingApprovals: () => listWaitingApprovals(db, tenants),

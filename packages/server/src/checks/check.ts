@@ -30,7 +30,12 @@ export type Problem = {
 type Named =
   | { readonly name: CheckName; readonly row?: never }
   | { readonly name: NoticeKind | OwnName; readonly row: CheckName | null };
-type OwnName = 'database_read_only' | 'standby_missing' | `run_${string}` | 'cold_data_unverified';
+type OwnName =
+  | 'database_read_only'
+  | 'secret_key'
+  | 'standby_missing'
+  | `run_${string}`
+  | 'cold_data_unverified';
 
 /** One row of what is checked. */
 export type Check<To = Look> = Named & {
@@ -114,6 +119,8 @@ export type Look = {
   readonly unreached: () => Promise<readonly UnreachedTarget[]>;
   /** Machines whose disk is nearly full. */
   readonly fullDisks: () => Promise<readonly FullDisk[]>;
+  /** Why the key of webhook secrets would be missing to the next start of the process that looks; null: it is here. */
+  readonly keyFault: () => Promise<string | null>;
   /** Why the process that looks does not seal the audit log any more; null: it does. */
   readonly sealFault: () => string | null;
   /** The store to which the audit log cannot be copied, and the last error. `failing_since` is RFC 3339. */

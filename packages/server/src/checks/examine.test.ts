@@ -36,6 +36,7 @@ const well: Look = {
   unreached: async () => [],
   fullDisks: async () => [],
   purgedSoon: async () => 0,
+  keyFault: async () => null,
   sealFault: () => null,
   failingCopy: async () => undefined,
   overdueBackup: async () => null,
@@ -75,6 +76,7 @@ const ill: Look = {
   ],
   fullDisks: async () => [{ host: 'one', free_percent: 9 }],
   purgedSoon: async () => 0,
+  keyFault: async () => 'There is no /data/secret-key',
   sealFault: () => 'Place 5 is not as it was sealed.',
   failingCopy: async () => ({
     ...{ location: 's3://log', error: 'refused' },

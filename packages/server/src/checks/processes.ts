@@ -46,6 +46,19 @@ export const processChecks: readonly Check[] = [
     isQuick: true,
   },
   {
+    name: 'secret_key',
+    row: 'settings',
+    severity: 'critical',
+    async look({ keyFault }) {
+      const fault = await keyFault();
+      return fault === null ? [] : [{ text: `the next start will fail: ${fault}` }];
+    },
+    well: 'the key of webhook secrets is here',
+    remedy:
+      'Before any process is started again, put the file secret-key back into the data folder, or set SVC_SECRET_KEY to that key: those that run go on with the key that they know. Only if it is lost for good: stop them, and take another one by svcctl keys rotate --lost.',
+    command: () => 'svcctl keys ls',
+  },
+  {
     name: 'releases',
     severity: 'warning',
     async look({ processes }) {

@@ -12,6 +12,7 @@ export { countSealed, setSealingKey } from './endpoints/queries.ts';
 export { canOpen, listUnopened, resealEndpoints, sealAnew } from './endpoints/reseal.ts';
 export {
   type FoundKeys,
+  findKeyFault,
   findKeyInstead,
   findKeyring,
   makeNextKeyFile,

@@ -314,9 +314,12 @@ export async function insertDiscardJob(
 /** The name of the row that tells whether a process has the right secret key. */
 const checkName = 'webhook-secret-key-check';
 
-export async function hasKeyCheck(db: Queryable): Promise<boolean> {
-  const rows = await db.query(sql`select 1 from signing_keys where name = ${checkName}`);
-  return rows.length === 1;
+/** What the key that seals has to match; undefined as long as nobody has stored it. */
+export async function findKeyCheck(db: Queryable): Promise<Buffer | undefined> {
+  const rows = await db.query<{ key: Buffer }>(
+    sql`select key from signing_keys where name = ${checkName}`,
+  );
+  return rows[0]?.key;
 }
 
 /** The row that tells which key seals; missing as long as what is sealed does not say under which key. */

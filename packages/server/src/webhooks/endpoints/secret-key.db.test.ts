@@ -1,10 +1,20 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
-import { type FoundKeys, findKeyring, makeNextKeyFile } from './secret-key.ts';
+import { type FoundKeys, findKeyFault, findKeyring, makeNextKeyFile } from './secret-key.ts';
 
 const db = useTestDatabase();
 let dataDir: string;
@@ -51,6 +61,23 @@ test('makes no file for a database that was begun with another key', async () =>
   // The file is missing, which is another thing than a file with another key.
   await expect(find()).rejects.toThrow(`There is no ${path()}`);
   expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('what a start would not find is told before, and nothing is made', async () => {
+  const fault = (secretKey?: string) => findKeyFault(db, { secretKey, dataDir });
+  expect(await fault()).toBeNull();
+  await find();
+  expect(await fault()).toBeNull();
+  await rename(path(), `${path()}.kept`);
+  expect(await fault()).toMatch(/^There is no .*secret-key, and SVC_SECRET_KEY is not set/);
+  expect(await readdir(dataDir)).toEqual(['secret-key.kept']);
+  expect(await fault(long)).toMatch(/^SVC_SECRET_KEY is not the key/);
+  await writeFile(path(), `${long}!`);
+  expect(await fault()).toMatch(/secret-key is not the key that webhook secrets/);
+  await writeFile(path(), '');
+  expect(await fault()).toContain('secret-key has 0 characters');
+  await rename(`${path()}.kept`, path());
+  expect(await fault()).toBeNull();
 });
 
 test('the first start makes a file that only its owner reads; later ones find it', async () => {

@@ -5,7 +5,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Keyring, SecretKey } from '../secret.ts';
-import { findOrMakeKeyCheck, hasKeyCheck } from './queries.ts';
+import { findKeyCheck, findOrMakeKeyCheck } from './queries.ts';
 
 const minLength = 32;
 const fileName = 'secret-key';
@@ -35,6 +35,26 @@ export async function findKeyring(db: Queryable, settings: KeySettings): Promise
   const sealing = known.find((key) => timingSafeEqual(key.check, check));
   if (sealing === undefined) throw otherKey(name);
   return { wanted, sealing, others: known.filter((key) => key.id !== sealing.id), isBound };
+}
+
+/**
+ * Why the next start would not find the key that seals, as a sentence without its full stop; null when it would. A
+ * process that runs goes on with the key that it knows, so that nobody else notices. Makes nothing.
+ */
+export async function findKeyFault(db: Queryable, settings: KeySettings): Promise<string | null> {
+  const check = await findKeyCheck(db);
+  if (check === undefined) return null;
+  const path = join(settings.dataDir, fileName);
+  try {
+    if (settings.secretKey === undefined && (await readIfThere(path)) === null) {
+      return missingText(path);
+    }
+    const { name, known } = await readKeys(settings, async () => (await readIfThere(path)) ?? '');
+    return known.some((key) => timingSafeEqual(key.check, check)) ? null : otherText(name);
+  } catch (error) {
+    if (error instanceof AppError) return error.detail.replace(/\.$/, '');
+    throw error;
+  }
 }
 
 /** Finds or makes the key that is to seal in place of one that is lost; null when nothing is lost. */
@@ -125,7 +145,7 @@ function derive(text: string, purpose: string): Buffer {
 
 async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
   // This is asked before the file is read: whoever sets up the database makes the file first.
-  const isBegun = await hasKeyCheck(db);
+  const isBegun = (await findKeyCheck(db)) !== undefined;
   const found = await readIfThere(path);
   if (found !== null) return found;
   // A fresh key would only hide that the right one is missing.
@@ -196,17 +216,19 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-const ifLost =
-  'Only if it is lost for good: stop all processes, and take another one by svcctl keys rotate --lost.';
+/** What to do where the key that seals is not here. */
+const keyRemedy =
+  'Set SVC_SECRET_KEY to that key, or put its file secret-key back into the data folder: processes that share a database share the key. Only if it is lost for good: stop all processes, and take another one by svcctl keys rotate --lost.';
+
+const otherText = (name: string) =>
+  `${name} is not the key that webhook secrets in this database are encrypted with`;
+const missingText = (path: string) =>
+  `There is no ${path}, and SVC_SECRET_KEY is not set: the key is missing that webhook secrets in this database are encrypted with`;
 
 function otherKey(name: string): AppError {
-  return new AppError('settings_invalid', {
-    detail: `${name} is not the key that webhook secrets in this database are encrypted with. Set SVC_SECRET_KEY to that key, or put its file secret-key back into the data folder: processes that share a database share the key. ${ifLost}`,
-  });
+  return new AppError('settings_invalid', { detail: `${otherText(name)}. ${keyRemedy}` });
 }
 
 function missingKey(path: string): AppError {
-  return new AppError('settings_invalid', {
-    detail: `There is no ${path}, and SVC_SECRET_KEY is not set: the key is missing that webhook secrets in this database are encrypted with. Put the file back, or set SVC_SECRET_KEY to that key: processes that share a database share the key. ${ifLost}`,
-  });
+  return new AppError('settings_invalid', { detail: `${missingText(path)}. ${keyRemedy}` });
 }
