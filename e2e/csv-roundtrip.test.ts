@@ -1,20 +1,17 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { runs } from '../packages/server/test/runs.ts';
 import { openExport } from './lib/api.ts';
 import { readCsv } from './lib/csv.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { useInstallation, useService } from './lib/installation.ts';
 import { readWithDuckDb, readWithPostgres } from './lib/read-back.ts';
 
-let installation: Installation;
-let service: Service;
+const installation = useInstallation();
+const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 let url: string;
 beforeAll(async () => {
-  installation = await createInstallation();
-  service = await installation.start({ SVC_RATE_LIMIT: '0' });
   url = await installation.postgresUrl();
 });
-afterAll(() => installation.remove());
 
 /** A record whose JSON text is ours to choose: `confidence` and `enrichment` go in to the letter. */
 type Awkward = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatDigest, recordDigest, sumDigests } from '../packages/server/src/kernel/digest.ts';
 import {
   askDuckDb,
@@ -11,15 +11,11 @@ import {
   untilCompleted,
 } from './lib/exports.ts';
 import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation } from './lib/installation.ts';
+import { useInstallation } from './lib/installation.ts';
 import { makeRecord, type NewRecord } from './lib/records.ts';
 import { runRetention } from './lib/retention.ts';
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation();
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each');
 
 const settings = { SVC_LOG_LEVEL: 'error' };
 const shares = { train: 80, validation: 10, test: 10 };

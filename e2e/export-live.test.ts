@@ -1,23 +1,20 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openExport } from './lib/api.ts';
 import { readCsv } from './lib/csv.ts';
 import { ingestBatch } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { useInstallation, useService } from './lib/installation.ts';
 import { makeLeaf, makeRecord, type NewRecord } from './lib/records.ts';
 
-let installation: Installation;
-let service: Service;
+const installation = useInstallation();
+const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-03' };
 const exportCount = 25;
 
 beforeAll(async () => {
-  installation = await createInstallation();
-  service = await installation.start({ SVC_RATE_LIMIT: '0' });
   await ingestBatch(service, makeLeaf({ tenant: leaf.tenant, store: leaf.store }, 5000));
 });
-afterAll(() => installation.remove());
 
 /** A batch is one transaction: a committed state has all of it or nothing. */
 type Batch = { size: number; isAcknowledged: boolean };

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
+import { answer, useReceiver } from '../packages/server/test/receiver.ts';
 import { expectCountersTrue } from './lib/counters.ts';
 import { type Day, type Format, startDay } from './lib/day.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from './lib/exports.ts';
@@ -17,14 +17,12 @@ import { addEndpoint, expectDeadLetterCountsTrue, report, untilDelivery } from '
 // `npm run test:citus` on a database that becomes a cluster after its first records.
 
 let day: Day;
-let receiver: Receiver;
+const receiver = useReceiver();
 beforeAll(async () => {
-  receiver = await startReceiver();
   day = await startDay();
 });
 afterAll(async () => {
   await day?.end();
-  await receiver.close();
 });
 
 let number = 0;

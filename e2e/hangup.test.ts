@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { type Download, openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
 import { readCsv } from './lib/csv.ts';
 import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { type Service, useInstallation } from './lib/installation.ts';
 import { listBusyBackends, query, withPostgres } from './lib/postgres.ts';
 import { makeLeaf, makeRecord, toNdjson } from './lib/records.ts';
 import { waitFor } from './lib/wait-for.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 /** Few of everything, so that what one request keeps is missed by the next. */
 let service: Service;
 /** On the same database: the spill file takes all there is, a stalled reader is given time. */
@@ -23,7 +23,6 @@ const big = { tenant: 'TX', store: 'DFW' };
 const bigCount = 30_000;
 
 beforeAll(async () => {
-  installation = await createInstallation();
   service = await installation.start({
     SVC_DATABASE_CONNECTIONS: '6',
     SVC_INGEST_MAX_RECORDS: '100',
@@ -44,7 +43,6 @@ afterEach(() => {
   sockets.clear();
   downloads.clear();
 });
-afterAll(() => installation.remove());
 
 test('an ingest that is hung up on leaves its whole parts, and nothing else', async () => {
   const records = Array.from({ length: 250 }, (_, n) => makeRecord(`stream-${n}`, n));

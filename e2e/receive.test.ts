@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../packages/server/test/database.ts';
 import { untilLockWaits } from '../packages/server/test/one-server.ts';
 import { startReceiver } from '../packages/server/test/receiver.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { useInstallation, useService } from './lib/installation.ts';
 import { installReceive } from './lib/package.ts';
 import { report, webhookSettings } from './lib/webhooks.ts';
 
@@ -16,16 +16,12 @@ import { report, webhookSettings } from './lib/webhooks.ts';
 
 const db = useTestDatabase();
 let installed: Awaited<ReturnType<typeof installReceive>>;
-let installation: Installation;
-let service: Service;
+const installation = useInstallation();
+const service = useService(installation, webhookSettings);
 beforeAll(async () => {
   installed = await installReceive();
-  installation = await createInstallation();
-  service = await installation.start(webhookSettings);
 });
 afterAll(async () => {
-  await service?.stop();
-  await installation?.remove();
   await installed?.remove();
 });
 

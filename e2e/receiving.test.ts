@@ -6,12 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { secretBytes } from '../packages/server/src/webhooks/secret.ts';
 import { signatureHeaders } from '../packages/server/src/webhooks/signature.ts';
 import { useTestDatabase } from '../packages/server/test/database.ts';
-import {
-  createInstallation,
-  findFreePorts,
-  type Installation,
-  type Service,
-} from './lib/installation.ts';
+import { findFreePorts, useInstallation, useService } from './lib/installation.ts';
 import { installReceive } from './lib/package.ts';
 import { waitFor } from './lib/wait-for.ts';
 import { addEndpoint, report, untilDelivery, webhookSettings } from './lib/webhooks.ts';
@@ -55,19 +50,15 @@ const missing = (
 
 const db = useTestDatabase();
 let installed: Awaited<ReturnType<typeof installReceive>>;
-let installation: Installation;
-let service: Service;
+const installation = useInstallation();
+// A receiver in Java takes a second to begin its first answer on a busy machine.
+const service = useService(installation, { ...webhookSettings, SVC_WEBHOOK_TIMEOUT_SECONDS: '60' });
 beforeAll(async () => {
   installed = await installReceive();
-  installation = await createInstallation();
-  // A receiver in Java takes a second to begin its first answer on a busy machine.
-  service = await installation.start({ ...webhookSettings, SVC_WEBHOOK_TIMEOUT_SECONDS: '60' });
 });
 const children: ChildProcess[] = [];
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  await service?.stop();
-  await installation?.remove();
   await installed?.remove();
 });
 

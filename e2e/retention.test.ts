@@ -1,18 +1,14 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startS3, type TestS3 } from '../packages/server/test/s3.ts';
 import { openExport } from './lib/api.ts';
 import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { type Service, useInstallation } from './lib/installation.ts';
 import { makeRecord } from './lib/records.ts';
 import { runRetention, verifyAll, viewTenant } from './lib/retention.ts';
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation();
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each');
 
 const settings = {
   SVC_LOG_LEVEL: 'error',

@@ -1,15 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  createInstallation,
-  type Installation,
-  ownCommand,
-  type Service,
-} from './lib/installation.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../packages/server/test/folder.ts';
+import { ownCommand, useInstallation, useService } from './lib/installation.ts';
 import { webhookSettings } from './lib/webhooks.ts';
 
 // The commands of docs/tasks.md, as they stand there and in their order, print what stands behind them.
@@ -30,22 +25,14 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 );
 
-let folder: string;
-let installation: Installation;
-let service: Service;
+const folder = useFolder('once');
+const installation = useInstallation();
+const service = useService(installation, webhookSettings);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svcctl-tasks-'));
-  await mkdir(join(folder, 'bin'));
-  const program = join(folder, 'bin', 'svcctl');
+  await mkdir(join(folder.path, 'bin'));
+  const program = join(folder.path, 'bin', 'svcctl');
   await writeFile(program, `#!/bin/sh\nexec ${ownCommand().join(' ')} "$@"\n`);
   await chmod(program, 0o755);
-  installation = await createInstallation();
-  service = await installation.start(webhookSettings);
-});
-afterAll(async () => {
-  await service?.stop();
-  await installation?.remove();
-  await rm(folder, { recursive: true, force: true });
 });
 
 test('each block of commands has what it prints behind it', () => {
@@ -56,10 +43,10 @@ test('each block of commands has what it prints behind it', () => {
 test.each(blocks)('$task', { timeout: 60_000 }, async ({ commands, output }) => {
   if (commands.includes('curl ') && !hasCurl) return;
   const { stdout } = await run('sh', ['-euc', `exec 2>&1\n${commands}`], {
-    cwd: folder,
+    cwd: folder.path,
     env: {
       ...process.env,
-      PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+      PATH: `${join(folder.path, 'bin')}:${process.env.PATH}`,
       SVC_URL: new URL(service.url).origin,
       SVC_TOKEN: service.token,
     },

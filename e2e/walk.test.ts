@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ingestBatch, ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { useInstallation, useService } from './lib/installation.ts';
 import { makeRecord, type NewRecord } from './lib/records.ts';
 import { type Filters, getPage, idsOf, type Page, walkPages } from './lib/walk.ts';
 
-let installation: Installation;
-let service: Service;
-beforeAll(async () => {
-  installation = await createInstallation();
-  service = await installation.start({ SVC_RATE_LIMIT: '0' });
-});
-afterAll(() => installation.remove());
+const installation = useInstallation();
+const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 
 /** What the scan behind one filtered page looks at, at most. */
 const scanLimit = 10_000;

@@ -11,7 +11,7 @@ import {
   reset,
   startReceiver,
 } from '../packages/server/test/receiver.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { type Service, useInstallation } from './lib/installation.ts';
 import { query } from './lib/postgres.ts';
 import { waitFor } from './lib/wait-for.ts';
 import {
@@ -25,20 +25,18 @@ import {
   webhookSettings,
 } from './lib/webhooks.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let service: Service;
 let drainer: Service;
 let url: string;
 const receivers: Receiver[] = [];
 
 beforeAll(async () => {
-  installation = await createInstallation();
   service = await installation.start({ ...webhookSettings, SVC_ROLES: 'api' });
   drainer = await startDrainer({ SVC_WEBHOOK_TIMEOUT_SECONDS: '1' });
   url = await installation.postgresUrl();
 });
 afterAll(async () => {
-  await installation.remove();
   for (const receiver of receivers) await receiver.close();
 });
 

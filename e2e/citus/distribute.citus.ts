@@ -1,27 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Citus, startCitus } from '../../packages/server/test/citus.ts';
+import { expect, test } from 'vitest';
+import { useCitus } from '../../packages/server/test/citus.ts';
 import { expectCountersTrue } from '../lib/counters.ts';
-import { createInstallation, type Installation } from '../lib/installation.ts';
+import { useInstallation } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { query } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let folder: string;
-let citus: Citus;
-let installation: Installation;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svcctl-citus-'));
-  citus = await startCitus(folder, process.env.SVC_TEST_CITUS ?? 'pg_config');
-  installation = await createInstallation({ isFresh: true });
-});
-afterAll(async () => {
-  await installation.remove();
-  await citus.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+const citus = useCitus({ isJoined: false });
+const installation = useInstallation('once', { isFresh: true });
 
 test('a database grows into a cluster while it is written to and read', async () => {
   const { url } = citus.coordinator;

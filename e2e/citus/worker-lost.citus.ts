@@ -1,33 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Citus, startCitus } from '../../packages/server/test/citus.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useCitus } from '../../packages/server/test/citus.ts';
 import { startReceiver } from '../../packages/server/test/receiver.ts';
 import { expectCountersTrue } from '../lib/counters.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { readPostmasterPid, withPostgres } from '../lib/postgres.ts';
 import { makeRecord } from '../lib/records.ts';
 import { waitFor } from '../lib/wait-for.ts';
 import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
-let folder: string;
-let citus: Citus;
-let installation: Installation;
+const citus = useCitus({ isJoined: true });
+const installation = useInstallation('once', { isFresh: true });
 let service: Service;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svcctl-citus-'));
-  citus = await startCitus(folder, process.env.SVC_TEST_CITUS ?? 'pg_config');
-  await citus.join();
-  installation = await createInstallation({ isFresh: true });
   const database = { DATABASE_URL: citus.coordinator.url, SVC_RATE_LIMIT: '0' };
   service = await installation.start({ ...database, ...webhookSettings });
-});
-afterAll(async () => {
-  await installation.remove();
-  await citus.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** So many tenants that each worker has some of them. */
@@ -40,7 +28,7 @@ test('a worker that dies while records are stored: 503, nothing half, and counte
     const before = { ...load.counts(), batches: batches.acknowledged().length };
     await waitFor('the load to run', () => load.counts().acknowledged > before.acknowledged + 5);
     await waitFor('batches', () => batches.acknowledged().length > before.batches + 5);
-    const pid = await readPostmasterPid(join(folder, name));
+    const pid = await readPostmasterPid(join(citus.folder, name));
     if (pid === undefined) throw new Error(`${name} does not run`);
     const refused = batches.refused();
     process.kill(pid, 'SIGKILL');

@@ -1,30 +1,17 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Citus, runOn, startCitus } from '../../packages/server/test/citus.ts';
+import { expect, test } from 'vitest';
+import { runOn, useCitus } from '../../packages/server/test/citus.ts';
 import { expectCountersTrue } from '../lib/counters.ts';
-import { createInstallation, type Installation } from '../lib/installation.ts';
+import { useInstallation } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { query } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let folder: string;
-let citus: Citus;
-let installation: Installation;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svcctl-citus-'));
-  citus = await startCitus(folder, process.env.SVC_TEST_CITUS ?? 'pg_config');
-  await citus.join();
-  installation = await createInstallation({ isFresh: true });
-});
-afterAll(async () => {
-  await installation.remove();
-  await citus.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+const citus = useCitus({ isJoined: true });
+const installation = useInstallation('once', { isFresh: true });
 
 test('a standby takes the place of a lost worker while records are stored, and nothing is lost', async () => {
   const { url } = citus.coordinator;
@@ -38,7 +25,7 @@ test('a standby takes the place of a lost worker while records are stored, and n
   await untilMore('at first');
   const worker = await findWorker('TX');
 
-  await copyRunning(worker.url, join(folder, 'standby-1', 'postgres'));
+  await copyRunning(worker.url, join(citus.folder, 'standby-1', 'postgres'));
   const standby = await citus.startNode('standby-1');
   await waitFor('the standby to follow', async () => {
     const [followed] = await query(worker.url, 'select from pg_stat_replication');

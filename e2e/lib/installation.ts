@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { copyCluster } from '../../packages/server/test/copy-cluster.ts';
+import { use } from '../../packages/server/test/use.ts';
 import { type Answer, type CallOptions, callApi, type Target } from './api.ts';
 import { findPostgresUrl, readPostmasterPid } from './postgres.ts';
 import { waitFor } from './wait-for.ts';
@@ -127,6 +128,28 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     },
   };
   return installation;
+}
+
+/** An installation for all tests of a file, or one for each of them. */
+export function useInstallation(
+  when: 'once' | 'each' = 'once',
+  options: { isFresh?: boolean } = {},
+): Installation {
+  return use(
+    () => createInstallation(options),
+    (made) => made.remove(),
+    when,
+  );
+}
+
+/** A service in such an installation, which ends it. */
+export function useService(
+  installation: Installation,
+  env?: Environment,
+  when: 'once' | 'each' = 'once',
+): Service {
+  const end = async () => {};
+  return use(() => installation.start(env), end, when);
 }
 
 /**

@@ -1,20 +1,18 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { query, withPostgres } from '../lib/postgres.ts';
 import { makeRecord } from '../lib/records.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
 const settings = { SVC_LOG_LEVEL: 'error', SVC_FOUR_EYES: 'erase' };
 
-let installation: Installation;
+const installation = useInstallation('each');
 let url: string;
 let service: Service;
 beforeEach(async () => {
-  installation = await createInstallation();
   service = await installation.start(settings);
   url = await installation.postgresUrl();
 });
-afterEach(() => installation.remove());
 
 const stored = async () =>
   (await query(url, 'select event_id from enrichment_records order by 1')).map(

@@ -1,13 +1,13 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
-import { startS3, type TestS3 } from '../../packages/server/test/s3.ts';
+import { expect, test } from 'vitest';
+import { useFolder } from '../../packages/server/test/folder.ts';
+import { answer, useReceiver } from '../../packages/server/test/receiver.ts';
+import { useS3 } from '../../packages/server/test/s3.ts';
 import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
 import { ingestBatch } from '../lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { createInstallation, type Service, useInstallation } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { query, withPostgres } from '../lib/postgres.ts';
 import { makeRecord } from '../lib/records.ts';
@@ -18,22 +18,10 @@ import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webh
 const settings = { ...webhookSettings };
 const passphrase = { SVC_BACKUP_PASSPHRASE: 'correct horse battery staple' };
 
-let installation: Installation;
-let place: string;
-let receiver: Receiver;
-let s3: TestS3;
-beforeAll(async () => {
-  installation = await createInstallation();
-  place = await mkdtemp(join(tmpdir(), 'svcctl-backups-'));
-  receiver = await startReceiver();
-  s3 = await startS3();
-});
-afterAll(async () => {
-  await installation.remove();
-  await rm(place, { recursive: true, force: true });
-  await receiver.close();
-  await s3.close();
-});
+const installation = useInstallation();
+const place = useFolder('once');
+const receiver = useReceiver();
+const s3 = useS3();
 
 const patienceMillis = 240_000;
 
@@ -92,11 +80,11 @@ test(
     const load = startLoad(service);
     await waitFor('the load to write', () => load.counts().acknowledged > 5);
     const acknowledged = load.acknowledgedIds().slice();
-    await run(['backup', '--out', place, '--with-key', '--verify'], passphrase);
+    await run(['backup', '--out', place.path, '--with-key', '--verify'], passphrase);
     await load.stop();
     expect(load.faults()).toEqual([]);
-    await run(['backup', 'verify', place]);
-    await run(['restore', place, '--drill'], passphrase);
+    await run(['backup', 'verify', place.path]);
+    await run(['restore', place.path, '--drill'], passphrase);
 
     await service.kill();
     await installation.signalPostgres('SIGQUIT');
@@ -107,7 +95,7 @@ test(
     for (const name of await readdir(installation.dataDir)) {
       await rm(join(installation.dataDir, name), { recursive: true });
     }
-    await run(['restore', place], passphrase);
+    await run(['restore', place.path], passphrase);
 
     // The token is not in the backup, but what it is compared with is.
     await writeFile(join(installation.dataDir, 'admin-token'), adminToken);
@@ -155,7 +143,7 @@ test(
     await run(['backup', '--out', out, '--verify'], env);
     const runs = await query(
       url,
-      `select error_code from backups where place like 's3:%' order by started_at`,
+      `select error_code from backups where place.path like 's3:%' order by started_at`,
     );
     expect(runs).toEqual([{ error_code: 'interrupted' }, { error_code: null }]);
     await service.stop();

@@ -1,18 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectCountersTrue } from '../lib/counters.ts';
 import { ingestStream } from '../lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { listBusyBackends, listEventIds, query } from '../lib/postgres.ts';
 import { makeRecord, type NewRecord, toNdjson } from '../lib/records.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation();
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each');
 
 /** Small parts, so that a stream commits many of them. */
 const settings = { SVC_INGEST_MAX_RECORDS: '300', SVC_LOG_LEVEL: 'error' };

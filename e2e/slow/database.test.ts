@@ -7,20 +7,19 @@ import {
   type Installation,
   type Service,
   statusOf,
+  useInstallation,
   waitUntilReadyAt,
 } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { listEventIds, readPostmasterPid } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
+const installation = useInstallation('each');
 let databaseInstallation: Installation;
 beforeEach(async () => {
-  installation = await createInstallation();
   databaseInstallation = await createInstallation();
 });
 afterEach(async () => {
-  await installation.remove();
   await databaseInstallation.remove();
 });
 

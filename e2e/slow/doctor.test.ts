@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createInstallation, type Installation } from '../lib/installation.ts';
+import { expect, test } from 'vitest';
+import { useInstallation } from '../lib/installation.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-beforeAll(async () => {
-  installation = await createInstallation();
-});
-afterAll(() => installation?.remove());
+const installation = useInstallation();
 
 /** Three beats go missing before a process counts as silent. */
 const silenceMillis = 90_000;

@@ -1,18 +1,14 @@
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
 import { ingestStream } from '../lib/ingest.ts';
-import { createInstallation, type Installation } from '../lib/installation.ts';
+import { useInstallation } from '../lib/installation.ts';
 import { query } from '../lib/postgres.ts';
 import { makeRecord } from '../lib/records.ts';
 import { runRetention } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation();
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each');
 
 const settings = { SVC_LOG_LEVEL: 'error' };
 const files = [

@@ -2,29 +2,26 @@ import { randomInt } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { expectCountersTrue } from '../lib/counters.ts';
 import {
-  createInstallation,
   findFreePorts,
-  type Installation,
   type Service,
   type ServiceProcess,
+  useInstallation,
 } from '../lib/installation.ts';
 import { query } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
+const installation = useInstallation('each');
 let service: Service;
 /** Small parts, so that a request is stored in many of them. */
 let settings: Record<string, string>;
 beforeEach(async () => {
-  installation = await createInstallation();
   const [port] = await findFreePorts(1);
   settings = { SVC_INGEST_MAX_RECORDS: '500', SVC_LOG_LEVEL: 'error', SVC_PORT: String(port) };
   service = await installation.start(settings);
 });
-afterEach(() => installation.remove());
 
 const files = 3;
 const rowsOfFile = 30_000;

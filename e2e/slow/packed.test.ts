@@ -1,18 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { chown, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startReceiver } from '../../packages/server/test/receiver.ts';
 import { openExport } from '../lib/api.ts';
 import { readCsv } from '../lib/csv.ts';
 import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
 import { ingestBatch } from '../lib/ingest.ts';
-import {
-  createInstallation,
-  type Installation,
-  type Service,
-  statusOf,
-} from '../lib/installation.ts';
+import { type Service, statusOf, useInstallation } from '../lib/installation.ts';
 import { installPackage, type Package, readManifest } from '../lib/package.ts';
 import { makeLeaf } from '../lib/records.ts';
 import { runRetention, verifyAll } from '../lib/retention.ts';
@@ -33,11 +28,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => packed.remove());
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation({ isFresh: true });
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each', { isFresh: true });
 
 test('the package holds what is needed to run, and neither sources nor tests', async () => {
   const { files } = packed;

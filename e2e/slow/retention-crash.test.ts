@@ -1,16 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ingestStream } from '../lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { query } from '../lib/postgres.ts';
 import { makeRecord, type NewRecord } from '../lib/records.ts';
 import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation();
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each');
 
 const settings = {
   SVC_LOG_LEVEL: 'error',

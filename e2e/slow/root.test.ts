@@ -1,14 +1,9 @@
 import { chown, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { limitTo, openContainer } from '../lib/container.ts';
 import { ingestBatch } from '../lib/ingest.ts';
-import {
-  createInstallation,
-  type Installation,
-  ownCommand,
-  type Service,
-} from '../lib/installation.ts';
+import { ownCommand, type Service, useInstallation } from '../lib/installation.ts';
 import { readPostmasterPid } from '../lib/postgres.ts';
 import { makeLeaf } from '../lib/records.ts';
 
@@ -18,11 +13,7 @@ const container = await openContainer();
 const usual = ['chown', 'dac_override', 'setgid', 'setpcap', 'setuid'];
 const records = makeLeaf({ tenant: 'TX', store: 'DFW' }, 10);
 
-let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation({ isFresh: true });
-});
-afterEach(() => installation.remove());
+const installation = useInstallation('each', { isFresh: true });
 afterAll(() => container?.close());
 
 // Whoever may not mount runs this as who they are: an ordinary user, or root in a container.

@@ -1,25 +1,17 @@
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findRealS3 } from '../../packages/server/test/real-s3.mjs';
-import { startS3, type TestS3 } from '../../packages/server/test/s3.ts';
+import { useS3 } from '../../packages/server/test/s3.ts';
 import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
 import { ingestStream } from '../lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { makeLeaf } from '../lib/records.ts';
 import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-let s3: TestS3;
-beforeEach(async () => {
-  installation = await createInstallation();
-  // The real server where there is one.
-  s3 = await startS3(findRealS3() ?? undefined);
-});
-afterEach(async () => {
-  await installation.remove();
-  await s3.close();
-});
+const installation = useInstallation('each');
+// The real server where there is one.
+const s3 = useS3('each', findRealS3() ?? undefined);
 
 const environment = () => ({
   SVC_LOG_LEVEL: 'error',

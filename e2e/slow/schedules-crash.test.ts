@@ -1,36 +1,28 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useFolder } from '../../packages/server/test/folder.ts';
 import { ingestStream } from '../lib/ingest.ts';
-import { createInstallation, type Installation } from '../lib/installation.ts';
+import { useInstallation } from '../lib/installation.ts';
 import { makeRecord } from '../lib/records.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
-let installation: Installation;
-let root: string;
-beforeEach(async () => {
-  installation = await createInstallation();
-  root = await mkdtemp(join(tmpdir(), 'svcctl-deliveries-'));
-});
-afterEach(async () => {
-  await installation.remove();
-  await rm(root, { recursive: true, force: true });
-});
+const installation = useInstallation('each');
+const root = useFolder();
 
 /** The names of all files of all runs, as `folder/name`. */
 async function listFiles(): Promise<string[]> {
-  const folders = await readdir(root).catch(() => []);
+  const folders = await readdir(root.path).catch(() => []);
   const own = folders.filter((name) => !name.startsWith('.'));
   const names = own.map(async (name) =>
-    (await readdir(join(root, name))).map((f) => `${name}/${f}`),
+    (await readdir(join(root.path, name))).map((f) => `${name}/${f}`),
   );
   return (await Promise.all(names)).flat();
 }
 
 test('a schedule delivers each record once, though its service is killed at each step of a run', async () => {
-  const settings = { SVC_LOG_LEVEL: 'error', SVC_EXPORT_ROOTS: root };
+  const settings = { SVC_LOG_LEVEL: 'error', SVC_EXPORT_ROOTS: root.path };
   let service = await installation.start(settings);
   const ids: string[] = [];
   const store = async (count: number) => {
@@ -42,7 +34,7 @@ test('a schedule delivers each record once, though its service is killed at each
     await ingestStream(service, records);
   };
   await store(20_000);
-  const body = { tenant: 'TX', cron: '0 2 * * *', format: 'ndjson', to: root };
+  const body = { tenant: 'TX', cron: '0 2 * * *', format: 'ndjson', to: root.path };
   const { id } = (await service.call('POST', '/exports/schedules', { body })).json;
   const read = async () => (await service.call('GET', `/exports/schedules/${id}`)).json;
   const begin = () => service.call('POST', `/exports/schedules/${id}/run`);
@@ -70,7 +62,7 @@ test('a schedule delivers each record once, though its service is killed at each
   const files = await listFiles();
   const delivered: string[] = [];
   for (const success of files.filter((file) => file.endsWith('/_SUCCESS'))) {
-    const folder = join(root, success, '..');
+    const folder = join(root.path, success, '..');
     const manifest = await readFile(join(folder, 'manifest.json'));
     const sha256 = createHash('sha256').update(manifest).digest('hex');
     expect((await readFile(join(folder, '_SUCCESS'), 'utf8')).trim()).toBe(sha256);

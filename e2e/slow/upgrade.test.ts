@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { baseline, lastReplaced } from '../../packages/server/src/platform/postgres/baseline.ts';
 import { readJournal } from '../../packages/server/src/platform/postgres/migrate.ts';
 import { openDatabase } from '../../packages/server/src/platform/postgres/open-database.ts';
 import { printSchema } from '../../packages/server/test/print-schema.ts';
-import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
+import { useReceiver } from '../../packages/server/test/receiver.ts';
 import { callApi, openExport } from '../lib/api.ts';
 import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { type Expected, restoreRelease } from '../lib/old-release.ts';
 import { runRetention, verifyAll } from '../lib/retention.ts';
 import { untilDelivery, webhookSettings } from '../lib/webhooks.ts';
@@ -21,19 +21,13 @@ const forever = {
   SVC_AUDIT_DAYS: '0',
 };
 
-let installation: Installation;
+const installation = useInstallation();
 let service: Service;
 let expected: Expected;
-let receiver: Receiver;
+const receiver = useReceiver();
 beforeAll(async () => {
-  installation = await createInstallation();
   expected = await restoreRelease('0040', installation.dataDir);
-  receiver = await startReceiver();
   service = await installation.start({ ...webhookSettings, ...forever });
-});
-afterAll(async () => {
-  await installation.remove();
-  await receiver.close();
 });
 
 test('the schema is the one of a new database, and builds of before can go on beside this one', async () => {

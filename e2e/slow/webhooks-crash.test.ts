@@ -1,13 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  answer,
-  delayed,
-  type Receiver,
-  startReceiver,
-} from '../../packages/server/test/receiver.ts';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { expect, test } from 'vitest';
+import { answer, delayed, useReceiver } from '../../packages/server/test/receiver.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
 import { readPostmasterPid } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 import {
@@ -25,18 +20,8 @@ import {
   webhookSettings,
 } from '../lib/webhooks.ts';
 
-let installation: Installation;
-let receiver: Receiver;
-beforeEach(async () => {
-  installation = await createInstallation();
-  receiver = await startReceiver({
-    behave: () => delayed(randomInt(1, 150), answer(204)),
-  });
-});
-afterEach(async () => {
-  await installation.remove();
-  await receiver.close();
-});
+const installation = useInstallation('each');
+const receiver = useReceiver('each', { behave: () => delayed(randomInt(1, 150), answer(204)) });
 
 const apiOnly = { ...webhookSettings, SVC_ROLES: 'api' };
 const drainerOnly = { ...webhookSettings, SVC_ROLES: 'drainer' };

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
 import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { copyCluster } from './copy-cluster.ts';
+import { newFolder } from './folder.ts';
+import { use } from './use.ts';
 
 /** A Citus cluster on this machine: a coordinator and two workers, with databases `svcctl`. */
 export type Citus = {
@@ -16,6 +18,22 @@ export type Citus = {
   startNode(name: string): Promise<EmbeddedPostgres>;
   stop(): Promise<void>;
 };
+
+/** A cluster for all tests of a file, in a folder of its own; its workers are known already if it is told so. */
+export function useCitus({ isJoined }: { isJoined: boolean }): Citus & { readonly folder: string } {
+  return use(
+    async () => {
+      const folder = await newFolder();
+      const citus = await startCitus(folder, process.env.SVC_TEST_CITUS ?? 'pg_config');
+      if (isJoined) await citus.join();
+      return { ...citus, folder };
+    },
+    async ({ folder, stop }) => {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  );
+}
 
 /**
  * Starts a cluster with the programs that this pg_config names. The workers begin as copies of the coordinator, so all

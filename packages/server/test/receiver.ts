@@ -70,9 +70,9 @@ export type Receiver = {
 };
 
 /** A receiver for all tests of a file, or one for each. */
-export function useReceiver(when?: 'once' | 'each'): Receiver {
+export function useReceiver(when?: 'once' | 'each', options?: ReceiverOptions): Receiver {
   return use(
-    () => startReceiver(),
+    () => startReceiver(options),
     (receiver) => receiver.close(),
     when,
   );

@@ -18,8 +18,18 @@ import {
   type TestS3,
 } from './s3-backend.ts';
 import { startMock } from './s3-mock.ts';
+import { use } from './use.ts';
 
 export type { S3Behaviour, TestS3 } from './s3-backend.ts';
+
+/** Such a server for all tests of a file, or one for each. */
+export function useS3(when?: 'once' | 'each', found?: FoundS3): TestS3 {
+  return use(
+    () => startS3(found),
+    (s3) => s3.close(),
+    when,
+  );
+}
 
 /**
  * A server of S3 with a gate before it that misbehaves when told to, and credentials for it in this process's

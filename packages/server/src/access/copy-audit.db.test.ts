@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { useFolder } from '../../test/folder.ts';
 import { startTestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
@@ -14,20 +15,18 @@ import { findFailingCopy, takeCopy } from './copy-queries.ts';
 import type { Sealer } from './seal-audit.ts';
 
 let db: TestDatabase;
-let dir: string;
+const dir = useFolder('once');
 let folder: string;
 let round = 0;
 beforeAll(async () => {
   db = await createTestDatabase();
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
 });
 afterAll(async () => {
   await db.drop();
-  await rm(dir, { recursive: true });
 });
 beforeEach(async () => {
   round += 1;
-  folder = join(dir, `store-${round}`);
+  folder = join(dir.path, `store-${round}`);
   await mkdir(folder);
 });
 
@@ -44,7 +43,7 @@ const sealer: Sealer = { keys: [{ id: '01', key: Buffer.alloc(32, 1) }], dataDir
 const location = () => `file://${folder}`;
 
 const opening = (openStore: () => Promise<ObjectStore>) => async () =>
-  toStore(await openStore(), dir);
+  toStore(await openStore(), dir.path);
 
 const copy = (
   openStore: () => Promise<ObjectStore> = async () => createFileStore(folder),
@@ -185,7 +184,7 @@ test('a store that fails for long is left alone for a while', async () => {
 });
 
 test('processes that copy to two stores forget nothing of each other, and one that ends is no alarm', async () => {
-  const other = join(dir, `other-${round}`);
+  const other = join(dir.path, `other-${round}`);
   await mkdir(other);
   const copyOther = (openStore = async (): Promise<ObjectStore> => createFileStore(other)) =>
     copyAudit(db, {

@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { useFolder } from '../../test/folder.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { auditLocally, pruneAudit } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
@@ -13,16 +14,14 @@ const key = (id: string) => ({ id, key: Buffer.alloc(32, id) });
 const { signal } = new AbortController();
 
 let db: TestDatabase;
-let dir: string;
+const dir = useFolder();
 let sealer: Sealer;
 beforeEach(async () => {
   db = await createTestDatabase();
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  sealer = { keys: [key('a')], dataDir: dir };
+  sealer = { keys: [key('a')], dataDir: dir.path };
 });
 afterEach(async () => {
   await db.drop();
-  await rm(dir, { recursive: true });
 });
 
 const actIn = (connection: Queryable, target: string) =>
@@ -44,7 +43,7 @@ async function sealed(...targets: string[]) {
 }
 
 const verify = (by = sealer) => verifyAuditLog(db, {}, { sealer: by, signal });
-const forgetNote = () => rm(join(dir, 'audit-seal'));
+const forgetNote = () => rm(join(dir.path, 'audit-seal'));
 const differs = {
   ok: false,
   problems: [{ kind: 'seal_differs', place: null, entry_id: null, message: expect.any(String) }],
@@ -105,7 +104,7 @@ test('what was cut off, and a seal that was removed or put back, is found by the
   await sealed('a');
   await db.query(sql`create table older as select * from audit_seals`);
   await sealed('b', 'c');
-  const note = await readFile(join(dir, 'audit-seal'), 'utf8');
+  const note = await readFile(join(dir.path, 'audit-seal'), 'utf8');
   expect(note).toMatch(/^\S+ 3 [0-9a-f]{64}\n$/);
   await rewrite(`delete from audit_log where target <> 'a'; delete from audit_seals;
     insert into audit_seals select * from older`);
@@ -134,11 +133,11 @@ test('a log is sealed anew when somebody says so, in the log too', async () => {
 
 test('another key takes over what was sealed with the one before, which may go then', async () => {
   await sealed('a');
-  sealer = { keys: [key('b'), key('a')], dataDir: dir };
+  sealer = { keys: [key('b'), key('a')], dataDir: dir.path };
   await sealAuditLog(db, sealer);
-  sealer = { keys: [key('b')], dataDir: dir };
+  sealer = { keys: [key('b')], dataDir: dir.path };
   expect(await verify()).toMatchObject({ ok: true, seal: { key_id: 'b', since: 0, place: 1 } });
-  const without: Sealer = { keys: [key('c')], dataDir: dir };
+  const without: Sealer = { keys: [key('c')], dataDir: dir.path };
   expect(await verify(without)).toMatchObject(differs);
   await expect(sealAuditLog(db, without)).rejects.toMatchObject({ code: 'verify_failed' });
 });

@@ -1,25 +1,23 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { useFolder } from '../../test/folder.ts';
 import type { Log } from '../platform/log.ts';
 import { announce } from './announce.ts';
 
-let dataDir: string;
+const dataDir = useFolder();
 let warned: object[];
 const log = { warn: (fields: object) => warned.push(fields) } as unknown as Log;
 const servers: Server[] = [];
 
 beforeEach(async () => {
   warned = [];
-  dataDir = await mkdtemp(join(tmpdir(), 'svcctl-announce-'));
 });
 afterEach(async () => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
-  await rm(dataDir, { recursive: true });
 });
 
 /** What answers as a service does that runs; both are of this process, which lives. */
@@ -28,10 +26,10 @@ async function startService() {
   servers.push(server);
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, end: await announce(dataDir, url, { log, everyMillis: 10 }) };
+  return { url, end: await announce(dataDir.path, url, { log, everyMillis: 10 }) };
 }
 const noted = async () =>
-  JSON.parse(await readFile(join(dataDir, 'service.json'), 'utf8').catch(() => 'null'))?.url;
+  JSON.parse(await readFile(join(dataDir.path, 'service.json'), 'utf8').catch(() => 'null'))?.url;
 
 test('of two services of a folder the second says that another runs, and the first is found after its end', async () => {
   const first = await startService();
@@ -48,16 +46,16 @@ test('of two services of a folder the second says that another runs, and the fir
 test('the first is found again when the second was killed, too', async () => {
   const first = await startService();
   // No process has the greatest number there is.
-  await writeFile(join(dataDir, 'service.json'), `{"url":"${first.url}","pid":4194305}\n`);
+  await writeFile(join(dataDir.path, 'service.json'), `{"url":"${first.url}","pid":4194305}\n`);
   await expect
-    .poll(() => readFile(join(dataDir, 'service.json'), 'utf8'))
+    .poll(() => readFile(join(dataDir.path, 'service.json'), 'utf8'))
     .toContain(`${process.pid}`);
   await first.end();
 });
 
 test('a file that a service left which is no more is not told', async () => {
   await writeFile(
-    join(dataDir, 'service.json'),
+    join(dataDir.path, 'service.json'),
     `{"url":"http://127.0.0.1:9","pid":${process.pid}}\n`,
   );
   const first = await startService();

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ringOf } from '../../test/keyring.ts';
-import { type Receiver, startReceiver } from '../../test/receiver.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { useReceiver } from '../../test/receiver.ts';
+import { useTestService } from '../../test/service.ts';
 import { loadSettings, usualWaits } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
 import { createSecretBox, findKeyring, makeNextKeyFile, setSealingKey } from '../webhooks/index.ts';
@@ -15,20 +15,12 @@ import { listKeys, replaceLostKey, rotateKeys } from './keys.ts';
 // A key is known to a process with its next beat.
 const waits = { beatMillis: 1000, keysMillis: 100 };
 
-let service: TestService;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await startReceiver();
-  service = await startTestService(
-    { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_RATE_LIMIT: '0' },
-    undefined,
-    { waits },
-  );
-});
-afterAll(async () => {
-  await service?.stop();
-  await receiver.close();
-});
+const service = useTestService(
+  { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_RATE_LIMIT: '0' },
+  undefined,
+  { waits },
+);
+const receiver = useReceiver();
 
 const settingsWith = (env = {}) =>
   loadSettings({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir, ...env });

@@ -1,13 +1,12 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startS3, type TestS3 } from '../../test/s3.ts';
+import { useS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 
 const prefix = 'run';
-let s3: TestS3;
+const s3 = useS3();
 let service: TestService;
 beforeAll(async () => {
-  s3 = await startS3();
   service = await startTestService({
     SVC_ROLES: 'api,retention',
     SVC_BLOB_URL: s3.urlOf(prefix),
@@ -17,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.stop();
-  await s3.close();
 });
 
 async function run() {

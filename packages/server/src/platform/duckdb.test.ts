@@ -1,29 +1,26 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../../test/folder.ts';
 import { createDuckDb, type DuckDb, DuckDbError, literal } from './duckdb.ts';
 import { createLog } from './log.ts';
 
-let dir: string;
+const dir = useFolder('once');
 let duckdb: DuckDb;
 
 const create = (more: Partial<Parameters<typeof createDuckDb>[0]> = {}) =>
   createDuckDb({
-    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, tempDir: dir, niceness: 0 },
+    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, tempDir: dir.path, niceness: 0 },
     log: createLog('silent'),
     ...more,
   });
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-duckdb-'));
   duckdb = create({ threads: 2, niceness: 5 });
 });
 afterAll(async () => {
   await duckdb.close();
-  await rm(dir, { recursive: true, force: true });
 });
 
 const endless = 'select sum(a.range * b.range) as s from range(10000000) a, range(10000000) b';
@@ -89,7 +86,7 @@ test('memory has a bound', async () => {
 });
 
 test.each([true, false])('what was read of a file is kept, or not: %s', async (cachesFiles) => {
-  const path = join(dir, `read-${cachesFiles}.parquet`);
+  const path = join(dir.path, `read-${cachesFiles}.parquet`);
   const own = create({ niceness: 5, cachesFiles });
   await own.run(`copy (select range as n from range(1000)) to ${literal(path)} (format parquet)`);
   await own.run(`select sum(n) as n from read_parquet(${literal(path)})`);

@@ -1,14 +1,9 @@
 import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
 import { literal } from '../platform/duckdb.ts';
-import {
-  addRecords,
-  makeRecords,
-  startTestMover,
-  type TestMover,
-} from './mover/testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './mover/testing/test-mover.ts';
 import { listOrphans, listSegments } from './objects.ts';
 import type { RetentionOptions } from './store.ts';
 
@@ -19,9 +14,8 @@ const long = `a${'漢'.repeat(100)}`;
 const day = '2001-03-30';
 const key = Buffer.alloc(32, 7);
 
-let mover: TestMover;
+const mover = useTestMover();
 beforeAll(async () => {
-  mover = await startTestMover();
   for (const tenant of [long, 'TX', 'ZZ']) {
     await addRecords(mover.db, makeRecords(tenant, { days: [day] }));
     await mover.move(tenant, day);
@@ -35,7 +29,6 @@ beforeAll(async () => {
     await mover.move('TX', day, { graceSeconds: 3600 });
   }
 });
-afterAll(() => mover.stop());
 
 const list = (query: Parameters<typeof listSegments>[3], actor = testActor) =>
   listSegments(mover.db, key, actor, query);

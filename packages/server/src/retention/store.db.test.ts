@@ -5,17 +5,13 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { testActor } from '../../test/actor.ts';
 import { createTestDatabase } from '../../test/database.ts';
-import { startS3, type TestS3 } from '../../test/s3.ts';
+import { useS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { listOrphans } from './objects.ts';
 import type { RetentionOptions } from './store.ts';
 
-let s3: TestS3;
-beforeAll(async () => {
-  s3 = await startS3();
-});
-afterAll(() => s3.close());
+const s3 = useS3();
 
 const patient = { timeout: 120_000 };
 const settings = {

@@ -1,12 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { use } from '../../../test/use.ts';
+import { newFolder } from '../../../test/folder.ts';
 import type { Io, Timeouts } from '../io.ts';
 import { runCli } from '../run.ts';
+
+export { newFolder, useFolder } from '../../../test/folder.ts';
 
 export type RunOptions = {
   env?: Record<string, string>;
@@ -84,20 +84,6 @@ export async function ends(
     else expect(result.stderr).toMatch(text);
   }
   return result;
-}
-
-/** An empty folder for each test of a file, or for all of them. */
-export function useFolder(when: 'once' | 'each' = 'each'): { readonly path: string } {
-  return use(
-    async () => ({ path: await newFolder() }),
-    // A service that was interrupted while it started may be making its folders still.
-    ({ path }) => rm(path, { recursive: true, maxRetries: 5 }),
-    when,
-  );
-}
-
-export function newFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), 'svcctl-cli-test-'));
 }
 
 function streamOf(input: string | Readable): Readable {

@@ -1,18 +1,14 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { runs } from '../../../test/runs.ts';
 import { bytesOf, filePiece } from '../encode/chunk-files.ts';
 import { SpillQueue } from './spill-queue.ts';
 
 const miB = 1024 * 1024;
-let dir: string;
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-spill-'));
-});
-afterAll(() => rm(dir, { recursive: true }));
+const dir = useFolder('once');
 
 async function readAll(queue: SpillQueue): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -21,17 +17,17 @@ async function readAll(queue: SpillQueue): Promise<Buffer> {
 }
 
 test('a writer far ahead of its reader never waits below the limit, and the order is kept', async () => {
-  const queue = new SpillQueue(dir, 64 * miB);
+  const queue = new SpillQueue(dir.path, 64 * miB);
   const chunks = Array.from({ length: 300 }, (_, n) => Buffer.alloc(100_000, n));
   for (const chunk of chunks) await queue.push(chunk);
-  expect(await readdir(dir)).toEqual([]);
+  expect(await readdir(dir.path)).toEqual([]);
   queue.end();
   expect((await readAll(queue)).equals(Buffer.concat(chunks))).toBe(true);
   await queue.close();
 });
 
 test('a full file makes the writer wait until the reader has emptied it', async () => {
-  const queue = new SpillQueue(dir, 2 * miB);
+  const queue = new SpillQueue(dir.path, 2 * miB);
   const chunks = Array.from({ length: 40 }, (_, n) => Buffer.alloc(miB / 2, n));
   let pushed = 0;
   const writing = (async () => {
@@ -53,7 +49,7 @@ test('a full file makes the writer wait until the reader has emptied it', async 
 });
 
 test('a patient writer waits for room in memory and writes nothing to the disk', async () => {
-  const queue = new SpillQueue(join(dir, 'nowhere'), 64 * miB);
+  const queue = new SpillQueue(join(dir.path, 'nowhere'), 64 * miB);
   const chunks = Array.from({ length: 12 }, (_, n) => Buffer.alloc(miB, n));
   let pushed = 0;
   const writing = (async () => {
@@ -73,9 +69,9 @@ test('a patient writer waits for room in memory and writes nothing to the disk',
 });
 
 test.each([true, false])('a file of rows keeps its place (patient: %s)', async (isPatient) => {
-  const queue = new SpillQueue(dir, 64 * miB);
+  const queue = new SpillQueue(dir.path, 64 * miB);
   const [before, rows, after] = [1, 2, 3].map((n) => Buffer.alloc(3 * miB, n));
-  const path = join(dir, 'rows');
+  const path = join(dir.path, 'rows');
   await writeFile(path, Buffer.concat([Buffer.from('PAR1'), rows as Buffer, Buffer.from('end')]));
   const piece = filePiece(path, { start: 4, end: 4 + 3 * miB });
   const reading = readAll(queue);
@@ -84,7 +80,7 @@ test.each([true, false])('a file of rows keeps its place (patient: %s)', async (
   await queue.push(after ?? Buffer.alloc(0), isPatient);
   queue.end();
   expect((await reading).equals(Buffer.concat([before, rows, after] as Buffer[]))).toBe(true);
-  expect(await readdir(dir)).toEqual([]);
+  expect(await readdir(dir.path)).toEqual([]);
   await queue.close();
 });
 
@@ -94,7 +90,7 @@ test('any sizes and any pace give the same bytes', async () => {
       fc.array(fc.integer({ min: 1, max: 900_000 }), { maxLength: 30 }),
       fc.scheduler(),
       async (sizes, scheduler) => {
-        const queue = new SpillQueue(dir, miB);
+        const queue = new SpillQueue(dir.path, miB);
         const chunks = sizes.map((size, n) => Buffer.alloc(size, n));
         const writing = (async () => {
           for (const chunk of chunks) {
@@ -114,7 +110,7 @@ test('any sizes and any pace give the same bytes', async () => {
 });
 
 test('a failure reaches both sides', async () => {
-  const queue = new SpillQueue(dir, miB);
+  const queue = new SpillQueue(dir.path, miB);
   const reading = readAll(queue);
   queue.fail(new Error('the disk is on fire'));
   await expect(reading).rejects.toThrow('on fire');
@@ -123,7 +119,7 @@ test('a failure reaches both sides', async () => {
 });
 
 test('closing wakes a writer that waits', async () => {
-  const queue = new SpillQueue(dir, miB);
+  const queue = new SpillQueue(dir.path, miB);
   const writing = (async () => {
     for (;;) await queue.push(Buffer.alloc(miB));
   })();

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 
 const run = promisify(execFile);
@@ -88,21 +88,19 @@ func main() {
 };
 
 let service: TestService;
-let dir: string;
+const dir = useFolder('once');
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-clients-'));
   service = await startTestService({ SVC_RATE_LIMIT: '40' });
 });
 afterAll(async () => {
   await service.stop();
-  await rm(dir, { recursive: true, force: true });
 });
 
 test.each(Object.entries(clients))(
   '100 refusals are answered to %s over one connection',
   async (name, { command, file, text }) => {
     const [program = '', ...args] = command;
-    const path = join(dir, file);
+    const path = join(dir.path, file);
     await writeFile(path, text);
     const send = async (route: string, token: string) => {
       const url = `${service.url}/api/v1/${route}`;

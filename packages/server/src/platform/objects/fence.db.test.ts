@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
+import { useFolder } from '../../../test/folder.ts';
 import { startS3, type TestS3 } from '../../../test/s3.ts';
 import type { Database } from '../postgres/database.ts';
 import { openDatabase } from '../postgres/open-database.ts';
@@ -17,7 +16,7 @@ import { createS3Store } from './s3.ts';
 let original: TestDatabase;
 let copy: TestDatabase;
 let s3: TestS3;
-let dir: string;
+const dir = useFolder();
 beforeAll(async () => {
   [original, copy, s3] = await Promise.all([createTestDatabase(), createTestDatabase(), startS3()]);
 });
@@ -25,16 +24,14 @@ afterAll(async () => {
   await Promise.all([original.drop(), copy.drop(), s3.close()]);
 });
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-fence-'));
   for (const db of [original, copy]) {
     await db.query(sql`update store_fence set confirmed = null, pending = '{}'`);
   }
 });
-afterEach(() => rm(dir, { recursive: true }));
 
 let stores = 0;
 const kinds: [string, () => Promise<ObjectStore>][] = [
-  ['the file system', async () => createFileStore(join(dir, 'store'))],
+  ['the file system', async () => createFileStore(join(dir.path, 'store'))],
   ['S3', () => createS3Store(s3.urlOf(`fence-${++stores}`))],
 ];
 

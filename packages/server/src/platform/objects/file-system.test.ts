@@ -1,34 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { createFileStore } from './file-system.ts';
 import { fromFileSystem, type ObjectStore } from './objects.ts';
 import { testObjectStore } from './testing/conformance.ts';
 
-let dir: string;
+const dir = useFolder('once');
 let count = 0;
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-file-store-'));
-});
-afterAll(() => rm(dir, { recursive: true, force: true }));
-
 testObjectStore('an object store on the file system', async () => {
-  const root = join(dir, `store ${++count}`, 'cold');
+  const root = join(dir.path, `store ${++count}`, 'cold');
   return {
     store: createFileStore(root),
     async seed(keys, content) {
@@ -46,9 +31,9 @@ describe('faults of the file system', () => {
   let source: string;
 
   beforeEach(async () => {
-    root = join(dir, `store ${++count}`, 'cold');
+    root = join(dir.path, `store ${++count}`, 'cold');
     store = createFileStore(root);
-    source = join(dir, `source ${count}`);
+    source = join(dir.path, `source ${count}`);
     await writeFile(source, Buffer.alloc(3_000_000, 1));
   });
 
@@ -74,7 +59,7 @@ describe('faults of the file system', () => {
     limitFileSize('2000000');
     try {
       expect((await refusal(store.put('a', source))).detail).toContain('EFBIG');
-      const path = join(dir, 'half');
+      const path = join(dir.path, 'half');
       expect((await refusal(store.get('a', path))).detail).toContain('EFBIG');
       expect(existsSync(path)).toBe(false);
     } finally {

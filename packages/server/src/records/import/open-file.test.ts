@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { use } from '../../../test/use.ts';
-import { useFolder } from '../../cli/testing/run.ts';
 import { openImporter, type Piece } from './open-file.ts';
 
 const folder = useFolder();

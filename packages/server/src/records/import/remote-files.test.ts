@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { beforeEach, expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { startS3, type TestS3 } from '../../../test/s3.ts';
 import { use } from '../../../test/use.ts';
-import { useFolder } from '../../cli/testing/run.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import { type Importer, openImporter } from './open-file.ts';
 

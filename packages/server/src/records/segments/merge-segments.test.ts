@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { mergeSegments } from './merge-segments.ts';
@@ -10,24 +10,22 @@ import { type DayTriple, sumByDay } from './segment.ts';
 import { segmentFormatFor, segmentOrder } from './segment-sql.ts';
 
 // Half as much memory as a service gives DuckDB to merge with, for half as many records as do not fit into it.
-let dir: string;
+const dir = useFolder('once');
 let duckdb: DuckDb;
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-merge-'));
   duckdb = createDuckDb({
     ...{ memoryBytes: 64 * 2 ** 20, threads: 1, niceness: 0 },
-    tempDir: join(dir, 'duckdb'),
+    tempDir: join(dir.path, 'duckdb'),
     log: createLog('silent'),
   });
 });
 afterAll(async () => {
   await duckdb.close();
-  await rm(dir, { recursive: true, force: true });
 });
 
 /** A segment of every fourth record, from the `first` on, of 150,000 on one day and 8 on the next. */
 async function writeQuarter(first: number): Promise<string> {
-  const path = join(dir, `${first}.parquet`);
+  const path = join(dir.path, `${first}.parquet`);
   const text = `repeat(md5(i::varchar), 12)`;
   await duckdb.run(`copy (
       select 'TX' as tenant, 'DFW' as store,
@@ -49,12 +47,12 @@ test('a day that memory cannot sort at once is merged piece by piece', async () 
     before.push(...(await readSegmentDays(duckdb, { tenant: 'TX', path })));
   }
   const days = [...sumByDay(before).values()].sort((a, b) => (a.day < b.day ? -1 : 1));
-  const target = join(dir, 'merged.parquet');
+  const target = join(dir.path, 'merged.parquet');
   await mergeSegments(duckdb, { paths, days, target });
   const after = await readSegmentDays(duckdb, { tenant: 'TX', path: target });
   expect([...sumByDay(after).values()]).toEqual(days);
   expect(days.map(({ count }) => count)).toEqual([149_992, 8]);
-  expect((await readdir(dir)).filter((name) => name.startsWith('merged'))).toEqual([
+  expect((await readdir(dir.path)).filter((name) => name.startsWith('merged'))).toEqual([
     'merged.parquet',
   ]);
 });

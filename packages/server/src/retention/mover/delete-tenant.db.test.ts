@@ -1,22 +1,20 @@
 import { unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
 import { removeObjects } from './run-move.ts';
 import { at, dieAt, killPoints } from './testing/points.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
+const mover = useTestMover();
 beforeAll(async () => {
-  mover = await startTestMover();
   // Everything before today may go.
   await mover.db.query(sql`update retention_policies set delete_days = 1 where tenant = '*'`);
 });
-afterAll(() => mover.stop());
 
 const days = ['2001-03-30', '2001-03-31', '2001-04-01', '2001-04-02'];
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { untilLockWaits } from '../../../test/one-server.ts';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
@@ -7,15 +7,13 @@ import { addTag, freezeVersion } from '../../records/versions/testing/freeze-ver
 import { deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
 import { at, dieAt, killPoints } from './testing/points.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal } from './testing/truth.ts';
 
-let mover: TestMover;
+const mover = useTestMover();
 beforeAll(async () => {
-  mover = await startTestMover();
   await mover.db.query(sql`update retention_policies set delete_days = 1 where tenant = '*'`);
 });
-afterAll(() => mover.stop());
 
 const days = ['2001-03-30', '2001-03-31', '2001-04-01', '2001-04-02'];
 const [first = '', second = '', third = '', last = ''] = days;

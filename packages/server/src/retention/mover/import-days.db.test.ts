@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { useFolder } from '../../cli/testing/run.ts';
+import { useFolder } from '../../../test/folder.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { withPin } from '../../records/index.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';

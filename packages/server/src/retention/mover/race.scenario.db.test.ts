@@ -8,14 +8,13 @@ import { createObjectReader } from '../../platform/objects/reader.ts';
 import { createIngest, type Ingest } from '../../records/index.ts';
 import { bodyOf } from '../../records/ingest/testing/post-records.ts';
 import { eraseOnce } from './testing/eraser.ts';
-import { startTestMover, type TestMover } from './testing/test-mover.ts';
+import { useTestMover } from './testing/test-mover.ts';
 import { differences, totals } from './testing/truth.ts';
 
-let mover: TestMover;
+const mover = useTestMover();
 let objects: ObjectReader;
 let ingest: Ingest;
 beforeAll(async () => {
-  mover = await startTestMover();
   const log = createLog('silent');
   const dir = join(mover.context().spoolDir, 'reader');
   objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
@@ -28,7 +27,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await objects.close();
-  await mover.stop();
 });
 
 const tenant = 'T';

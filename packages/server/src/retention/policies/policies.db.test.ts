@@ -1,15 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type RetentionApi, startRetentionApi } from './testing/retention-api.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { useRetentionApi } from './testing/retention-api.ts';
 import { clearRetention, seedDays, seedPolicy } from './testing/seed.ts';
 
-let api: RetentionApi;
+const api = useRetentionApi();
 let limited: string;
 beforeAll(async () => {
-  api = await startRetentionApi();
   limited = await api.makeToken({ preset: 'admin', tenants: ['mine', 'other'] });
 });
-afterAll(() => api.close());
 beforeEach(() => clearRetention(api.db));
 
 const put = (tenant: string, body: unknown, token?: string) =>

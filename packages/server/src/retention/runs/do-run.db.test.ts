@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
@@ -16,14 +16,10 @@ import type { TenantJob } from './do-run.ts';
 import { runs } from './queries.ts';
 import { doRuns } from './runs.ts';
 import { createFakeMovers, nothingDone } from './testing/fake-movers.ts';
-import { log, prune, type RunWorld, startRunWorld, three } from './testing/run-world.ts';
+import { log, prune, three, useRunWorld } from './testing/run-world.ts';
 
-let world: RunWorld;
-beforeAll(async () => {
-  world = await startRunWorld();
-});
+const world = useRunWorld();
 beforeEach(() => clearRetention(world.db));
-afterAll(() => world.stop());
 
 describe('a run', () => {
   test('is not looked for on a connection of its own while none waits', async () => {

@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Actor } from '../../kernel/actor.ts';
-import { type RetentionApi, startRetentionApi } from '../policies/testing/retention-api.ts';
+import { useRetentionApi } from '../policies/testing/retention-api.ts';
 import { seedDays } from '../policies/testing/seed.ts';
 import { listMoves, type MovesRequest } from './moves.ts';
 import { countFailedTenants } from './queries.ts';
 
 const moveCount = 60;
-let api: RetentionApi;
+const api = useRetentionApi();
 let limited: string;
 beforeAll(async () => {
-  api = await startRetentionApi();
   limited = await api.makeToken({ preset: 'support-readonly', tenants: ['T1', 'T2', 'T9'] });
   // Three moves share each instant: their ids decide.
   await api.db.query(sql`
@@ -21,7 +20,6 @@ beforeAll(async () => {
       date '2026-03-31' + (n % 4 = 3)::int, date '2026-03-31' + (n % 2)::int, '2026-03-05T00:00:00.000001Z'::timestamptz + n / 3 * interval '1 second', 'r'
     from generate_series(0, ${moveCount - 1}) n`);
 });
-afterAll(() => api.close());
 
 const all = Array.from({ length: moveCount }, (_, n) => moveCount - 1 - n);
 const numbers = (rows: { id: string }[]) => rows.map((row) => Number(row.id.slice(4)));

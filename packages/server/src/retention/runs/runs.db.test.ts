@@ -1,15 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type RetentionApi, startRetentionApi } from '../policies/testing/retention-api.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { useRetentionApi } from '../policies/testing/retention-api.ts';
 import { clearRetention, dayOfAge, seedDays } from '../policies/testing/seed.ts';
 
-let api: RetentionApi;
+const api = useRetentionApi();
 let limited: string;
 beforeAll(async () => {
-  api = await startRetentionApi();
   limited = await api.makeToken({ name: 'limited', preset: 'admin', tenants: ['T1', 'T2'] });
 });
-afterAll(() => api.close());
 beforeEach(() => clearRetention(api.db));
 
 const start = (body: unknown, token?: string | null) =>

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hold } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
@@ -7,22 +7,11 @@ import { clearRetention, seedDays } from '../policies/testing/seed.ts';
 import { doRuns } from './runs.ts';
 import { parseSchedule } from './schedule.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
-import {
-  log,
-  prune,
-  type RunWorld,
-  startRunWorld,
-  three,
-  untilAborted,
-} from './testing/run-world.ts';
+import { log, prune, three, untilAborted, useRunWorld } from './testing/run-world.ts';
 
-let world: RunWorld;
-beforeAll(async () => {
-  world = await startRunWorld();
-});
+const world = useRunWorld();
 beforeEach(() => clearRetention(world.db));
 afterEach(() => world.stopRunners());
-afterAll(() => world.stop());
 
 describe('runners', () => {
   test('divide the tenants of a run: each is done once, several at the same time', async () => {

@@ -1,17 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { clearRetention } from '../policies/testing/seed.ts';
 import { createScheduler, parseSchedule } from './schedule.ts';
-import { type RunWorld, startRunWorld } from './testing/run-world.ts';
+import { useRunWorld } from './testing/run-world.ts';
 
-let world: RunWorld;
-beforeAll(async () => {
-  world = await startRunWorld();
-});
+const world = useRunWorld();
 beforeEach(() => clearRetention(world.db));
-afterAll(() => world.stop());
 
 describe('the schedule', () => {
   const schedule = parseSchedule('17 3 * * *');

@@ -1,33 +1,21 @@
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { useFolder } from '../../../test/folder.ts';
 import { type FoundKeys, findKeyFault, findKeyring, makeNextKeyFile } from './secret-key.ts';
 
 const db = useTestDatabase();
-let dataDir: string;
+const dataDir = useFolder();
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   await db.query(sql`delete from signing_keys`);
 });
-afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
 const findAll = (secretKey?: string, secretKeyPrevious?: string) =>
-  findKeyring(db, { secretKey, secretKeyPrevious, dataDir });
+  findKeyring(db, { secretKey, secretKeyPrevious, dataDir: dataDir.path });
 const find = async (secretKey?: string) => (await findAll(secretKey)).sealing.key;
-const path = () => join(dataDir, 'secret-key');
+const path = () => join(dataDir.path, 'secret-key');
 const long = 'correct horse battery staple, twice';
 
 test('refuses a SVC_SECRET_KEY of 31 characters, and says so', async () => {
@@ -60,17 +48,17 @@ test('makes no file for a database that was begun with another key', async () =>
   await find(long);
   // The file is missing, which is another thing than a file with another key.
   await expect(find()).rejects.toThrow(`There is no ${path()}`);
-  expect(await readdir(dataDir)).toEqual([]);
+  expect(await readdir(dataDir.path)).toEqual([]);
 });
 
 test('what a start would not find is told before, and nothing is made', async () => {
-  const fault = (secretKey?: string) => findKeyFault(db, { secretKey, dataDir });
+  const fault = (secretKey?: string) => findKeyFault(db, { secretKey, dataDir: dataDir.path });
   expect(await fault()).toBeNull();
   await find();
   expect(await fault()).toBeNull();
   await rename(path(), `${path()}.kept`);
   expect(await fault()).toMatch(/^There is no .*secret-key, and SVC_SECRET_KEY is not set/);
-  expect(await readdir(dataDir)).toEqual(['secret-key.kept']);
+  expect(await readdir(dataDir.path)).toEqual(['secret-key.kept']);
   expect(await fault(long)).toMatch(/^SVC_SECRET_KEY is not the key/);
   await writeFile(path(), `${long}!`);
   expect(await fault()).toMatch(/secret-key is not the key that webhook secrets/);
@@ -82,7 +70,7 @@ test('what a start would not find is told before, and nothing is made', async ()
 
 test('the first start makes a file that only its owner reads; later ones find it', async () => {
   const key = await find();
-  expect(await readdir(dataDir)).toEqual(['secret-key']);
+  expect(await readdir(dataDir.path)).toEqual(['secret-key']);
   expect((await stat(path())).mode & 0o777).toBe(0o600);
   expect(await find()).toEqual(key);
   await chmod(path(), 0o400);
@@ -92,7 +80,7 @@ test('the first start makes a file that only its owner reads; later ones find it
 test('processes that start at once agree on one key', async () => {
   const keys = await Promise.all(Array.from({ length: 12 }, () => find()));
   expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1);
-  expect(await readdir(dataDir)).toEqual(['secret-key']);
+  expect(await readdir(dataDir.path)).toEqual(['secret-key']);
 });
 
 test("the file's text is as good a SVC_SECRET_KEY", async () => {
@@ -131,8 +119,8 @@ test('the key of the database seals until it is rotated, whichever the settings 
 test('a new key file keeps the one before beside it, and the database still seals with that', async () => {
   const { sealing } = await findAll();
   const before = await readFile(path(), 'utf8');
-  await makeNextKeyFile(dataDir, sealing.id);
-  expect((await readdir(dataDir)).sort()).toEqual(['secret-key', `secret-key.${sealing.id}`]);
+  await makeNextKeyFile(dataDir.path, sealing.id);
+  expect((await readdir(dataDir.path)).sort()).toEqual(['secret-key', `secret-key.${sealing.id}`]);
   expect(await readFile(`${path()}.${sealing.id}`, 'utf8')).toBe(before);
   expect((await stat(path())).mode & 0o777).toBe(0o600);
   const next = idsOf(await findAll());

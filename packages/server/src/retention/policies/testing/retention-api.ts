@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { use } from '../../../../test/use.ts';
 import {
   addAccessRoutes,
   createAudit,
@@ -44,7 +45,7 @@ export type RetentionApi = {
 };
 
 /** The routes of retention and access on a database of their own, without the rest of the service. */
-export async function startRetentionApi(): Promise<RetentionApi> {
+async function startRetentionApi(): Promise<RetentionApi> {
   const db = await createTestDatabase();
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-retention-'));
   const key = randomBytes(32);
@@ -118,3 +119,6 @@ export async function startRetentionApi(): Promise<RetentionApi> {
     },
   };
 }
+
+/** Such an API for all tests of a file. */
+export const useRetentionApi = (): RetentionApi => use(startRetentionApi, (api) => api.close());

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import sql from 'sql-template-tag';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { use } from '../../../../test/use.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { openDatabase } from '../../../platform/postgres/open-database.ts';
 import type { Repeated } from '../../../platform/work/repeat.ts';
@@ -19,10 +20,8 @@ export const three = [
   { tenant: 'T3', age: 9, count: 30 },
 ];
 
-export type RunWorld = Awaited<ReturnType<typeof startRunWorld>>;
-
 /** A database with runs, and what does them. */
-export async function startRunWorld() {
+async function startRunWorld() {
   const db: TestDatabase = await createTestDatabase();
   const otherDb = openDatabase({ url: db.url, maxConnections: 4, onError: () => {} });
   const runners: Repeated[] = [];
@@ -72,6 +71,9 @@ export async function startRunWorld() {
     },
   };
 }
+
+/** Such a world for all tests of a file. */
+export const useRunWorld = () => use(startRunWorld, (world) => world.stop());
 
 export const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
