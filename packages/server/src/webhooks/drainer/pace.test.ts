@@ -61,6 +61,8 @@ test('a short look is followed at once, and a long one after four times as long'
   expect(restAfter(50)).toBe(200);
 });
 
-test('a drainer never rests longer than it would without a call', () => {
+test('a drainer never rests longer than it would without a call, so that nothing due waits', () => {
+  expect(restAfter(250)).toBe(scanMillis);
+  expect(restAfter(400)).toBe(scanMillis);
   expect(restAfter(10_000)).toBe(scanMillis);
 });

@@ -72,7 +72,11 @@ export class Rate {
 /** How often the lanes are scanned when no wake-up comes. */
 export const scanMillis = 1000;
 const minScanMillis = 10;
-/** A rest lasts at least this many times as long as the scan took, so scans take a fifth of the time at most. */
+/**
+ * A rest lasts this many times as long as the scan took, so that scans take a fifth of the time at most, as long as one
+ * takes less than a quarter of a second. Longer ones take more of it, 29 % at 400 ms: a rest is never longer than
+ * `scanMillis`, because retries and what other processes queue are found by scans alone, and must not wait.
+ */
 const restFactor = 4;
 
 /**
