@@ -39,7 +39,7 @@ export async function createEndpoint(
   const { type: _type, tenant, secret = newSecret(), headers: named, delivery, ...settings } = body;
   const headers = changeHeaders({}, named ?? {});
   assertReach(actor, tenant);
-  if (body.where !== undefined) parseFilter(body.where);
+  if (body.where != null) parseFilter(body.where);
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   // Throws when the caller's secret has a wrong form.
   secretBytes(secret);

@@ -63,6 +63,11 @@ test.each<[object, string, string]>([
   expect(listed.json.data).toEqual([]);
 });
 
+test('null at a new endpoint is as nothing said', async () => {
+  const { id } = await make({ stores: null, where: null });
+  expect((await service.call('GET', at(id))).json).toMatchObject({ stores: null, where: null });
+});
+
 test.each([
   ['http://10.0.0.1/hook', 'target_blocked'],
   ['https://169.254.169.254/latest', 'target_blocked'],
