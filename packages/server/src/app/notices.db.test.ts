@@ -1,27 +1,16 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { untilLockWaits } from '../../test/one-server.ts';
-import { answer, type Receiver } from '../../test/receiver.ts';
+import { answer } from '../../test/receiver.ts';
 import type { TestService } from '../../test/service.ts';
 import { evaluate } from '../checks/notices/evaluate.ts';
 import { claimSends, insertSends } from '../checks/notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import { createGate } from '../webhooks/drainer/testing/world.ts';
-import { failFor, type Looking, recover } from './testing/looking.ts';
-import { type NoticesWorld, startNoticesWorld } from './testing/notices-world.ts';
+import { failFor, recover } from './testing/looking.ts';
+import { useNoticesWorld } from './testing/notices-world.ts';
 
-let world: NoticesWorld;
-let service: TestService;
-let receiver: Receiver;
-let process: Looking;
-beforeAll(async () => {
-  world = await startNoticesWorld();
-  ({ service, receiver, process } = world);
-});
-afterEach(() => world.clear());
-afterAll(() => world.stop());
-
-const add = (more?: object) => world.add(more);
+const { service, receiver, process, add } = useNoticesWorld();
 const list = async () => (await service.call('GET', '/notify/targets')).json.data;
 
 test.each([

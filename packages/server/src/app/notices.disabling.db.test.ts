@@ -1,24 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Receiver } from '../../test/receiver.ts';
-import type { TestService } from '../../test/service.ts';
+import { expect, test } from 'vitest';
 import { seedDeliveries } from '../webhooks/dead-letters/testing/seed.ts';
 import { laneOf } from '../webhooks/lanes.ts';
-import { failFor, type Looking, recover } from './testing/looking.ts';
-import { type NoticesWorld, startNoticesWorld } from './testing/notices-world.ts';
+import { failFor, recover } from './testing/looking.ts';
+import { useNoticesWorld } from './testing/notices-world.ts';
 
-let world: NoticesWorld;
-let service: TestService;
-let receiver: Receiver;
-let process: Looking;
-beforeAll(async () => {
-  world = await startNoticesWorld();
-  ({ service, receiver, process } = world);
-});
-afterEach(() => world.clear());
-afterAll(() => world.stop());
-
-const add = (more?: object) => world.add(more);
+const { service, receiver, process, add } = useNoticesWorld();
 
 /** An endpoint that the service may disable, with a delivery that waits, and with or without an attempt lately. */
 async function failForDays(days: number, setting: { after: number; isTried: boolean }) {

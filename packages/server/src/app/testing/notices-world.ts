@@ -1,7 +1,8 @@
 import { Webhook } from 'standardwebhooks';
-import { expect } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { afterEach, expect } from 'vitest';
+import { answer, type Receiver, useReceiver } from '../../../test/receiver.ts';
+import { useTestService } from '../../../test/service.ts';
+import { use } from '../../../test/use.ts';
 import { type Looking, startLooking } from './looking.ts';
 
 /** The settings of all processes that tell notices. */
@@ -22,64 +23,45 @@ export type TestTarget = {
   readonly told: () => string[][];
 };
 
-export type NoticesWorld = {
-  readonly service: TestService;
-  readonly receiver: Receiver;
-  readonly process: Looking;
+/**
+ * For all tests of a file a service, a process beside it that looks when it is told to, and a receiver of what they
+ * tell. What a test made is removed after it.
+ */
+export function useNoticesWorld() {
+  const receiver = useReceiver();
+  const service = useTestService({ ...noticesEnv, SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
+  const process: Looking = use(
+    () => startLooking(service, noticesEnv),
+    (made) => made.stop(),
+  );
+  afterEach(async () => {
+    const tables = ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints', 'exports'];
+    const counted = ['dead_letter_counts', 'dead_letter_jobs', 'endpoint_hours', 'deliveries'];
+    for (const table of [...tables, ...counted]) {
+      await service.db.pool.query(`delete from ${table}`);
+    }
+    receiver.behave(() => answer(204));
+  });
   /** Adds a target at a path of its own of the receiver. */
-  add(more?: object): Promise<TestTarget>;
-  /** Removes all that a test made. */
-  clear(): Promise<void>;
-  stop(): Promise<void>;
-};
-
-/** A service, a process beside it that looks when it is told to, and a receiver of what they tell. */
-export async function startNoticesWorld(): Promise<NoticesWorld> {
-  const receiver = await startReceiver();
-  const service = await startTestService({ ...noticesEnv, SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
-  const process = await startLooking(service, noticesEnv);
-  return {
-    service,
-    receiver,
-    process,
-    async add(more = {}) {
-      const path = `/${Math.random().toString(36).slice(2)}`;
-      const body = { kind: 'webhook', url: receiver.url(path), ...more };
-      const made = await service.call('POST', '/notify/targets', { body });
-      expect(made.status, made.text).toBe(201);
-      const messages = () => receiver.requests.filter((request) => request.path === path);
-      return {
-        ...(made.json as { id: string; secret: string }),
-        path,
-        messages,
-        told: () =>
-          messages().map(({ body: text, headers }) => {
-            new Webhook(made.json.secret).verify(text, headers);
-            const { notices } = JSON.parse(text).data as { notices: Record<string, string>[] };
-            return notices.map(({ telling, kind, subject }) =>
-              `${telling} ${kind} ${subject}`.trim(),
-            );
-          }),
-      };
-    },
-    async clear() {
-      for (const table of ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints']) {
-        await service.db.pool.query(`delete from ${table}`);
-      }
-      for (const table of [
-        'dead_letter_counts',
-        'dead_letter_jobs',
-        'endpoint_hours',
-        'deliveries',
-      ])
-        await service.db.pool.query(`delete from ${table}`);
-      await service.db.pool.query('delete from exports');
-      receiver.behave(() => answer(204));
-    },
-    async stop() {
-      await process.stop();
-      await service.stop();
-      await receiver.close();
-    },
+  const add = async (more: object = {}): Promise<TestTarget> => {
+    const path = `/${Math.random().toString(36).slice(2)}`;
+    const body = { kind: 'webhook', url: receiver.url(path), ...more };
+    const made = await service.call('POST', '/notify/targets', { body });
+    expect(made.status, made.text).toBe(201);
+    const messages = () => receiver.requests.filter((request) => request.path === path);
+    return {
+      ...(made.json as { id: string; secret: string }),
+      path,
+      messages,
+      told: () =>
+        messages().map(({ body: text, headers }) => {
+          new Webhook(made.json.secret).verify(text, headers);
+          const { notices } = JSON.parse(text).data as { notices: Record<string, string>[] };
+          return notices.map(({ telling, kind, subject }) =>
+            `${telling} ${kind} ${subject}`.trim(),
+          );
+        }),
+    };
   };
+  return { service, receiver, process, add };
 }
