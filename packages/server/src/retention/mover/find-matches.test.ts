@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { segmentFormatFor } from '../../records/segments/segment-sql.ts';
@@ -9,7 +8,7 @@ import { readSegmentDays, sumTriples, writeSegmentFromSegments } from '../../rec
 import { keepFilter, matchFile } from './find-matches.ts';
 import type { EraseScope } from './scope.ts';
 
-let dir: string;
+const dir = useFolder('once');
 let duckdb: DuckDb;
 let path: string;
 const rowCount = 700_000;
@@ -17,12 +16,11 @@ const signal = new AbortController().signal;
 
 /** A segment of many row groups; each 70th record has an event id that others have as well. */
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  path = join(dir, 'segment.parquet');
+  path = join(dir.path, 'segment.parquet');
   duckdb = createDuckDb({
     memoryBytes: 2 ** 28,
     threads: 2,
-    tempDir: join(dir, 'duckdb'),
+    tempDir: join(dir.path, 'duckdb'),
     niceness: 0,
     log: createLog('silent'),
   });
@@ -36,7 +34,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await duckdb.close();
-  await rm(dir, { recursive: true });
 });
 
 const everything: EraseScope = {
@@ -49,7 +46,7 @@ const everything: EraseScope = {
 };
 
 async function keep(scope: EraseScope) {
-  const target = join(dir, 'kept.parquet');
+  const target = join(dir.path, 'kept.parquet');
   const filter = await keepFilter(duckdb, { path, rowCount, scope, signal });
   const sizes = { count: rowCount, bytes: rowCount * 100 };
   await writeSegmentFromSegments(duckdb, { paths: [path], filter, target, ...sizes });

@@ -10,14 +10,13 @@ import { usualLimits } from '../../records/read/tier.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import { removeObjects } from './run-move.ts';
 import { dieAt } from './testing/points.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
 // As much memory as a service gives DuckDB to move with.
-let mover: TestMover;
+const mover = useTestMover();
 let duckdb: DuckDb;
 beforeAll(async () => {
-  mover = await startTestMover();
   duckdb = createDuckDb({
     ...{ memoryBytes: 128 * 2 ** 20, threads: 1, niceness: 0 },
     tempDir: join(mover.context().spoolDir, 'duckdb'),
@@ -26,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await duckdb.close();
-  await mover.stop();
 });
 
 const day = '2001-03-01';

@@ -1,6 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { createDuckDb } from '../../platform/duckdb.ts';
+import { createLog } from '../../platform/log.ts';
 import {
   fromFileSystem,
   type ObjectStore,
@@ -296,4 +299,18 @@ test('an erasure that finds the store full says so, stays, and goes on with the 
     { state: expect.stringMatching(/switched|removed/), error_code: null },
   ]);
   expect(await differences(mover, 'full-erase')).toEqual([]);
+});
+
+test('a move that DuckDB has too little memory for fails, and keeps nothing waiting', async () => {
+  await addRecords(mover.db, makeRecords('small', { days }));
+  const duckdb = createDuckDb({
+    ...{ memoryBytes: 2 ** 20, threads: 1, niceness: 0, log: createLog('silent') },
+    tempDir: join(mover.context().spoolDir, 'duckdb'),
+  });
+  expect(await mover.move('small', lastDay, { duckdb })).toMatchObject({ failedMoves: 1 });
+  await duckdb.close();
+  expect(await journal(mover, 'small')).toMatchObject([
+    { state: 'failed', failed_in: 'planned', error_code: 'out_of_memory' },
+  ]);
+  expect(await mover.move('small', lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
 });
