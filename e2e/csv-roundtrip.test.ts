@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { exportColumns } from '../packages/server/src/exports/values.ts';
 import { runs } from '../packages/server/test/runs.ts';
 import { openExport } from './lib/api.ts';
 import { readCsv } from './lib/csv.ts';
@@ -167,118 +168,7 @@ test('any text makes the same round trip', async () => {
   );
 });
 
-test('a spreadsheet CSV has a BOM and CRLF, and guards what would run as a formula', async () => {
-  const cells = {
-    plain: 'plain',
-    '=1+2': "'=1+2",
-    '@SUM(A1)': "'@SUM(A1)",
-    '+49 170': "'+49 170",
-    '-5+3': "'-5+3",
-    '-': "'-",
-    '\tcell': "'\tcell",
-    '\rcell': "'\rcell",
-    '\ncell': "'\ncell",
-    '＝1+2': "'＝1+2",
-    '＋1': "'＋1",
-    '－1': "'－1",
-    '＠x': "'＠x",
-    '=1,"2"': `'=1,"2"`,
-    '-5': '-5',
-    '+5': '+5',
-    '-1.5': '-1.5',
-    '-1e5': '-1e5',
-    '+.5E-3': '+.5E-3',
-    '-5\n': "'-5\n",
-    '-5 ': "'-5 ",
-    "'=1": "'=1",
-    'a=1': 'a=1',
-    ' =1': ' =1',
-    '': '',
-    'two\r\nlines': 'two\r\nlines',
-    'say "no", please': 'say "no", please',
-  };
-  const texts = Object.keys(cells);
-  const records = texts.map((kind, n) => ({
-    event_id: eventId(n),
-    kind,
-    enrichment: '{"a":"=2"}',
-  }));
-  await ingest('SHEET', 'S', records);
-  const columns = ['event_id', 'kind', 'enrichment', 'enrichment.a', 'source'];
-  const csv = (await exportCsv({ tenant: 'SHEET', columns, profile: 'spreadsheet' })).toString();
-  expect(csv[0]).toBe('\ufeff');
-  const [header, ...rows] = readCsv(csv.slice(1), '\r\n');
-  expect(header?.map((cell) => cell?.text)).toEqual(columns);
-  expect(rows.map((row) => row.map((cell) => cell?.text ?? ''))).toEqual(
-    Object.values(cells).map((cell, n) => [eventId(n), cell, '{"a":"=2"}', "'=2", '']),
-  );
-});
-
-test('columns out of the enrichment are to the letter', async () => {
-  const enrichment =
-    '{"a":{"b":"text","list":["x",{"y":"z"},1.0],"\\u0063":"escaped key"},"one":1.0,"big":12345678901234567890,"exp":1E+3,"yes":true,"none":null,"empty":"","object":{"k":[1,2]},"lines":"a\\n\\"b\\"\\u00e9","sp ace":" ","0":"zero"}';
-  await ingest('PATH', 'S', [
-    { event_id: 'e', enrichment },
-    { event_id: 'f', enrichment: '{"a":[],"one":"1.0"}' },
-  ]);
-  const cells: Record<string, { text: string; isQuoted: boolean } | null> = {
-    'enrichment.a.b': { text: 'text', isQuoted: true },
-    'enrichment.a.list.0': { text: 'x', isQuoted: true },
-    'enrichment.a.list.1': { text: '{"y":"z"}', isQuoted: true },
-    'enrichment.a.list.1.y': { text: 'z', isQuoted: true },
-    'enrichment.a.list.2': { text: '1.0', isQuoted: false },
-    'enrichment.a.list.3': null,
-    'enrichment.a.list.00': null,
-    'enrichment.a.list': { text: '["x",{"y":"z"},1.0]', isQuoted: true },
-    'enrichment.a.c': { text: 'escaped key', isQuoted: true },
-    'enrichment.one': { text: '1.0', isQuoted: false },
-    'enrichment.big': { text: '12345678901234567890', isQuoted: false },
-    'enrichment.exp': { text: '1E+3', isQuoted: false },
-    'enrichment.yes': { text: 'true', isQuoted: false },
-    'enrichment.none': null,
-    'enrichment.missing': null,
-    'enrichment.missing.b': null,
-    'enrichment.one.b': null,
-    'enrichment.a.b.length': null,
-    'enrichment.empty': { text: '', isQuoted: true },
-    'enrichment.object': { text: '{"k":[1,2]}', isQuoted: true },
-    'enrichment.lines': { text: 'a\n"b"é', isQuoted: true },
-    'enrichment.sp ace': { text: ' ', isQuoted: true },
-    'enrichment.0': { text: 'zero', isQuoted: true },
-  };
-  const paths = Object.keys(cells);
-  const columns = ['event_id', ...paths, 'kind', 'enrichment'];
-  const csv = (await exportCsv({ tenant: 'PATH', columns })).toString();
-  const [header, first, second] = readCsv(csv);
-  expect(header?.map((cell) => cell?.text)).toEqual(columns);
-  expect(first?.slice(1, -2)).toEqual(Object.values(cells));
-  expect(first?.slice(-2)).toEqual([null, { text: enrichment, isQuoted: true }]);
-  const others = Object.fromEntries(paths.map((path, n) => [path, second?.[n + 1]]));
-  expect(others['enrichment.one']).toEqual({ text: '1.0', isQuoted: true });
-  expect(others['enrichment.a.list.0']).toBeNull();
-});
-
-test('a single column with NULLs keeps its rows', async () => {
-  const csv = await exportCsv({ tenant: 'PATH', columns: ['kind'] });
-  expect(csv.toString()).toBe('kind\n\n\n');
-});
-
-const allColumns = [
-  'tenant',
-  'store',
-  'month',
-  'event_id',
-  'occurred_at',
-  'recorded_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'bytes',
-  'datasets',
-  'enrichment',
-];
-
+const allColumns = exportColumns.filter((column) => column !== 'split');
 const bareColumns = ['month', 'occurred_at', 'recorded_at', 'confidence', 'bytes'];
 
 /** Text is always quoted, numbers and times never, NULL is nothing at all. */
@@ -329,10 +219,6 @@ function toJson(tenant: string, store: string, record: Awkward): string {
 
 function byEventId(a: Awkward, b: Awkward): number {
   return Buffer.compare(Buffer.from(a.event_id), Buffer.from(b.event_id));
-}
-
-function eventId(n: number): string {
-  return `e${String(n).padStart(3, '0')}`;
 }
 
 async function ingest(tenant: string, store: string, records: readonly Awkward[]): Promise<void> {

@@ -4,12 +4,13 @@ import { runs } from '../../../test/runs.ts';
 import { pickField } from './re-encode.ts';
 
 const json =
-  '{"a":{"b":[1.0,{"c":"x\\n\\u00e9"},null]},"n":12345678901234567890,"t":true,"e":{},"l":[],"":{"z":-0.0},"q\\"":1}';
+  '{"a":{"b":[1.0,{"c":"x\\n\\u00e9"},null]},"n":12345678901234567890,"t":true,"e":{},"l":[],"":{"z":-0.0},"q\\"":1,"\\u0063":"","x":1E+3}';
 
 test.each([
   [['a', 'b', '0'], { text: '1.0', isText: false }],
   [['a', 'b', '1', 'c'], { text: 'x\né', isText: true }],
   [['a', 'b', '1'], { text: '{"c":"x\\n\\u00e9"}', isText: true }],
+  [['a', 'b'], { text: '[1.0,{"c":"x\\n\\u00e9"},null]', isText: true }],
   [['a', 'b', '2'], null],
   [['a', 'b', '3'], null],
   [['a', 'b', '01'], null],
@@ -23,6 +24,9 @@ test.each([
   [['l', '0'], null],
   [['', 'z'], { text: '-0.0', isText: false }],
   [['q"'], { text: '1', isText: false }],
+  [['c'], { text: '', isText: true }],
+  [['c', 'length'], null],
+  [['x'], { text: '1E+3', isText: false }],
 ])('at %j finds %j', (path, cell) => {
   expect(pickField(json, path)).toEqual(cell);
 });

@@ -230,6 +230,9 @@ test('no rows still have a header, and header false leaves it out', async () => 
   expect(none.response.headers['x-record-count']).toBe('0');
   const bare = await download('csv', { tenant: 'C', columns: ['event_id'], header: false });
   expect(bare.bytes.toString()).toBe('"e1"\n"e2"\n"e3"\n');
+  // A row of NULLs alone is an empty line.
+  const nulls = await download('csv', { tenant: 'C', columns: ['confidence'] });
+  expect(nulls.bytes.toString()).toBe('confidence\n0.5\n\n\n');
   const form = { columns: ['event_id'], header: false, profile: 'spreadsheet' };
   const sheet = await download('csv', { tenant: 'C', ...form });
   expect(sheet.bytes.toString()).toBe('\ufeffe1\r\ne2\r\ne3\r\n');
