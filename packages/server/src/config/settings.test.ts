@@ -40,6 +40,7 @@ test.each([
   ['SVC_PORT', '1e3'],
   ['SVC_ROLES', 'api,web'],
   ['SVC_LOG_LEVEL', 'loud'],
+  ['SVC_ALLOW_TARGETS', '10.0.0.0'],
   ['SVC_ALLOW_TARGETS', '10.0.0.0/33'],
   ['SVC_ALLOW_TARGETS', 'localhost'],
   ['SVC_INGEST_MAX_BYTES', '32MB'],
