@@ -45,6 +45,7 @@ export { lintRecords } from './app/lint.ts';
 export {
   checkOwnSchema,
   createLocalToken,
+  hasDatabase,
   migrateOwnDatabase,
   recountRecords,
   withCluster,

@@ -67,10 +67,14 @@ export async function migrateOwnDatabase(settings: Settings, log: Log, signal: A
   });
 }
 
+/** Whether the settings name a database, or the data folder has one: else a start would make one. */
+export function hasDatabase({ databaseUrl, dataDir }: Settings): boolean {
+  return databaseUrl !== undefined || existsSync(join(dataDir, 'postgres', 'PG_VERSION'));
+}
+
 /** Compares the database with this release. Where there is none yet, none is made. */
 export async function checkOwnSchema(settings: Settings, log: Log): Promise<SchemaState> {
-  const isMade = existsSync(join(settings.dataDir, 'postgres', 'PG_VERSION'));
-  if (settings.databaseUrl === undefined && !isMade) {
+  if (!hasDatabase(settings)) {
     return { database: null, missing: await listMigrations(), newer: [], problem: null };
   }
   return withOwnDatabase(settings, log, checkSchema);

@@ -11,7 +11,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { openApp } from '../own-app.ts';
+import { openMadeApp } from '../own-app.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { isBusy, isUnreachable, withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
@@ -198,7 +198,7 @@ const reseal = verb({
   examples: ['svcctl audit reseal', 'svcctl audit reseal --yes'],
   options: [yesOption],
   async act(context, { yes }) {
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     await confirm(context, yes, {
       question: 'Take the audit log as it is now for what it should be?',
       act: 'Seal it',

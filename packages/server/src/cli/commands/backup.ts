@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { printObject, printRows } from '../output.ts';
-import { type App, openApp } from '../own-app.ts';
+import { type App, openApp, openMadeApp } from '../own-app.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import { createTable } from '../table.ts';
 import { command, jsonOption, verb } from '../verb.ts';
@@ -89,9 +89,9 @@ const ls = verb({
 const { word, instant } = columnsOf<BackupSummary>();
 
 /** What the commands about backups need of this process. */
-export async function openTools(context: Context) {
+export async function openTools(context: Context, open = openApp) {
   const { io } = context;
-  const { settings, app, log } = await openApp(context);
+  const { settings, app, log } = await open(context);
   const progress = createSteps(context);
   const tools: BackupTools = {
     settings,
@@ -212,7 +212,7 @@ export const backup = command({
   async act(context, options) {
     const { out, incremental: isIncremental = false, withKey, keep = null, json } = options;
     const { verify: isVerified = false, allowMissing: allowsMissing = false } = options;
-    const { settings, app, tools, progress } = await openTools(context);
+    const { settings, app, tools, progress } = await openTools(context, openMadeApp);
     const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
     const made = await app
       .backUp(tools, { out, isIncremental, passphrase, isVerified, keep, allowsMissing })

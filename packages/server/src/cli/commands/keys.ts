@@ -3,7 +3,7 @@ import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type JsonOption, printRows } from '../output.ts';
-import { type App, openApp } from '../own-app.ts';
+import { type App, openMadeApp } from '../own-app.ts';
 import { jsonOption, type Verbs, verb, yesOption } from '../verb.ts';
 
 type KeysReport = Awaited<ReturnType<App['listKeys']>>;
@@ -25,7 +25,7 @@ const ls = verb({
   options: [jsonOption],
   answers: fields,
   async act(context, { json }) {
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     await print(context, await app.listKeys(settings, log), json);
   },
 });
@@ -46,7 +46,7 @@ const rotate = verb({
   answers: fields,
   async act(context, { lost, yes, json }) {
     if (lost) return replaceLost(context, { yes, json });
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     await confirm(context, yes, {
       question: 'Encrypt all webhook secrets with another key?',
       act: 'Rotate',
@@ -81,7 +81,7 @@ async function replaceLost(
   context: Context,
   { yes, json }: { yes: true | undefined; json: JsonOption },
 ): Promise<void> {
-  const { settings, app, log } = await openApp(context);
+  const { settings, app, log } = await openMadeApp(context);
   await confirm(context, yes, {
     question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',
     act: 'Give it up',

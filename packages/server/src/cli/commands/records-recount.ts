@@ -4,7 +4,7 @@ import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import { printObject } from '../output.ts';
-import { type App, openApp } from '../own-app.ts';
+import { type App, openMadeApp } from '../own-app.ts';
 import { createTable } from '../table.ts';
 import { tenantOption, verb, yesOption } from '../verb.ts';
 
@@ -32,7 +32,7 @@ export const recount = verb({
         refused: 'Nothing was changed.',
       });
     }
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     const { signal } = context.io;
     const done = await app.recountRecords(settings, log, { tenant, isDry, signal });
     if (json) await printObject(context, JSON.stringify(done), true);
