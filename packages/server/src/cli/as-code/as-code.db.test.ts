@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder.path, { recursive: true }));
 
-const { cli, ok, jsonOf } = useServiceCli({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, folder);
+const { cli, ok, jsonOf } = useServiceCli(
+  { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_FOUR_EYES: 'lift_hold' },
+  folder,
+);
 const put = (name: string, text: string) => writeFile(join(folder.path, name), text);
 
 const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -251,6 +254,17 @@ test('tells what the service refuses, and does the rest', async () => {
   expect(stderr).toContain('✗ event type Bad');
   expect(stderr).toContain('✗ endpoint TX/x');
   expect((await ok('event-types show good.one --json type')).code).toBe(0);
+});
+
+test('what somebody else has to confirm waits, and the rest is done', async () => {
+  await put('held.yaml', 'policies: [{tenant: HELD, hold: true}]\n');
+  await ok('apply held.yaml');
+  await put('lifted.yaml', 'policies: [{tenant: HELD}, {tenant: OTHER, hot_days: 9}]\n');
+  const { code, stderr } = await cli('apply lifted.yaml --yes');
+  expect(code).toBe(7);
+  expect(stderr).toMatch(/✗ policy HELD: .*apr_.*\(403 approval_required\)/);
+  expect(stderr).toContain('1 made · 0 changed · 0 removed');
+  expect(await jsonOf('approvals ls --state waiting --json')).toHaveLength(1);
 });
 
 const svix = {

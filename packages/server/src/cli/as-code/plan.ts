@@ -179,7 +179,10 @@ export async function runSteps(
       await run({ client: patient, tell });
       done[sign] += 1;
     } catch (error) {
-      if (!(error instanceof ApiError) || ![400, 404, 409].includes(error.status)) throw error;
+      if (!(error instanceof ApiError)) throw error;
+      // What somebody else has to confirm is of this step alone; another 403 would come again with each.
+      const isOfStep = [400, 404, 409].includes(error.status) || error.code === 'approval_required';
+      if (!isOfStep) throw error;
       refusal = error;
       context.note(printable(`✗ ${title}: ${error.detail} (${error.status} ${error.code})`));
     }
