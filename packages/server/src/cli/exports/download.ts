@@ -126,7 +126,8 @@ export function notWhole(difference: string, sink: Sink, cause?: unknown): AppEr
 
 type Report = {
   readonly request: DownloadRequest;
-  readonly asked: AskedSlice;
+  /** What is told of when there are no rows; null when it had records, and they make none. */
+  readonly asked: AskedSlice | null;
   readonly rows: number;
   readonly startedAt: number;
   /** More members of the JSON. */
@@ -163,7 +164,7 @@ export async function report(
     ];
     context.note(`${styled(io, io.stderr, 'green', '✓')} ${parts.join(' · ')}`);
   }
-  if (rows === 0) await noteEmptySlice(context, client, asked);
+  if (rows === 0 && asked !== null) await noteEmptySlice(context, client, asked);
 }
 
 /** A SHA-256 shortened to its two ends: `9f3c…e1`. */

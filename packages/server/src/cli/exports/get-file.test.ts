@@ -161,6 +161,18 @@ test('a file of no bytes is a file', async () => {
   expect(await readFile(join(folder.path, 'x'))).toEqual(Buffer.alloc(0));
 });
 
+test('a template that skipped all records is told as that, not as an empty slice', async () => {
+  const skipped = { rows: 2, fields: { prompt: 2 } };
+  offerFile(api, Buffer.alloc(0), {
+    job: { rows_done: 2, rows_total: 2 },
+    manifest: { rows: 0, skipped, parts: [] },
+  });
+  const { code, stderr } = await get('--out x');
+  expect(code).toBe(0);
+  expect(stderr).toContain('note: 2 records skipped, without a value for prompt (2)');
+  expect(stderr).not.toContain('no record matches');
+});
+
 test('connections that break anywhere end in the whole file', async () => {
   await fc.assert(
     fc.asyncProperty(
