@@ -15,6 +15,8 @@ other way round; --state for --status.
 A busy service (429) is asked again up to three times when it says to wait five seconds or less; else the
 error says when to try again.
 
+Where the documents lie that messages name, such as docs/operations.md: svcctl version
+
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 

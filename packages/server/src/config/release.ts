@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 /**
  * Returns the version of this release, from package.json, which is two folders above src/config and dist/config. Behind a
@@ -18,4 +19,12 @@ function readCommit(): string {
   } catch {
     return '';
   }
+}
+
+/** The folder of the documents that messages name as `docs/…`: in the package, or at the top of the repository. */
+export function findDocs(): string {
+  const [packed, own] = ['../../docs', '../../../../docs'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  ) as [string, string];
+  return existsSync(packed) ? packed : own;
 }

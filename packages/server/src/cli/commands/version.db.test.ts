@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase, useTestDatabase, writeOldJournal } from '../../../test/database.ts';
@@ -20,7 +20,7 @@ const future = (needs: string | null) =>
     insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
     on conflict (name) do update set needs = excluded.needs`);
 
-test('version prints the release, Node and the schema that the release makes', async () => {
+test('version prints the release, Node, the schema that the release makes, and the folder of its documents', async () => {
   const { code, stdout } = await run(['version']);
   const [schema] = await db.query<{ name: string }>(
     sql`select max(name) as name from schema_migrations`,
@@ -30,6 +30,9 @@ test('version prints the release, Node and the schema that the release makes', a
   expect(stdout).toContain(`\nschema ${schema?.name}\n`);
   const json = await run(['version', '--json']);
   expect(JSON.parse(json.stdout)).toMatchObject({ schema: schema?.name });
+  const { docs } = JSON.parse(json.stdout);
+  expect(stdout).toContain(`\ndocs ${docs}\n`);
+  expect(await readFile(`${docs}/operations.md`, 'utf8')).toContain('# Operations');
 });
 
 test('a database as this release needs it ends with 0', async () => {

@@ -1,4 +1,4 @@
-import { readRelease } from '../../config/release.ts';
+import { findDocs, readRelease } from '../../config/release.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { type App, openApp } from '../own-app.ts';
@@ -9,7 +9,7 @@ type State = Awaited<ReturnType<App['checkOwnSchema']>>;
 
 export const version = command({
   description:
-    'Prints the version of this release, of Node, and the schema that it makes: its last migration. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
+    'Prints the version of this release, of Node, the schema that it makes (its last migration), and the folder of the documents that messages name as docs/…. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
   examples: [
     'svcctl version',
     'svcctl version --check-schema',
@@ -25,6 +25,7 @@ export const version = command({
       version: readRelease(),
       node: process.version,
       schema: await app.newestMigration(),
+      docs: findDocs(),
     };
     let state: State | null = null;
     if (checkSchema) {
@@ -39,6 +40,7 @@ export const version = command({
         `svcctl ${release.version}`,
         `node ${release.node}`,
         `schema ${release.schema}`,
+        `docs ${release.docs}`,
       ];
       if (state !== null)
         lines.push(`database ${state.database ?? 'none yet'}: ${describe(state)}`);
