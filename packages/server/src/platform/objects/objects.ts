@@ -164,6 +164,8 @@ export type OpenOptions = {
 export type ObjectReader = {
   /** Opens and checks an object; without `anew`, anew only if changed. Throws ObjectMissing, ObjectDamaged or 503. */
   open(ref: ObjectRef, options?: OpenOptions): Promise<OpenObject>;
+  /** The store that is read, for people. */
+  readonly location?: string;
   /** Whether objects are fetched, so that it pays to ask for pieces. */
   readonly isRemote: boolean;
   close(): Promise<void>;

@@ -74,6 +74,7 @@ export function createObjectReader(
   };
 
   return {
+    location: store.location,
     isRemote: store.pathOf('any') === null,
     async open(ref, { anew = false, pieces, signal } = {}): Promise<OpenObject> {
       signal?.throwIfAborted();

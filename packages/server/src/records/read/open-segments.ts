@@ -183,6 +183,8 @@ type Meaning = {
   /** The beginning of a sentence; `days` is "of tenant … from … to …". */
   readonly problem: (days: string) => string;
   readonly remedy: string;
+  /** The store that lacks the object: it may be another than the one that it was written to. */
+  readonly location?: string | undefined;
 };
 
 const unreadable: Meaning = {
@@ -194,11 +196,15 @@ const unreadable: Meaning = {
 export function segmentDamaged(
   { tenant, first_day, last_day, object_key }: Told,
   cause: unknown,
-  { problem, remedy }: Meaning = unreadable,
+  { problem, remedy, location }: Meaning = unreadable,
 ): AppError {
   const days = `of tenant ${tenant} from ${first_day} to ${last_day}`;
+  const store =
+    location === undefined
+      ? ''
+      : ` in ${location}. See first, by svcctl doctor, whether SVC_BLOB_URL names the store that the database knows; if it does, the object is lost`;
   return new AppError('segment_damaged', {
-    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}. ${remedy}`,
+    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}${store}. ${remedy}`,
     cause,
   });
 }
@@ -217,6 +223,10 @@ export async function openSegment(
 ): Promise<OpenObject> {
   const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
   return objects.open({ key, sizeBytes, sha256 }, options).catch((error: unknown) => {
-    throw isObjectFault(error) ? segmentDamaged(segment, error, meaning) : error;
+    if (!isObjectFault(error)) throw error;
+    throw segmentDamaged(segment, error, {
+      ...(meaning ?? unreadable),
+      ...(error instanceof ObjectMissing && { location: objects.location }),
+    });
   });
 }
