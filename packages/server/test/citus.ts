@@ -28,9 +28,9 @@ export function useCitus({ isJoined }: { isJoined: boolean }): Citus & { readonl
       if (isJoined) await citus.join();
       return { ...citus, folder };
     },
-    async ({ folder, stop }) => {
-      await stop();
-      await rm(folder, { recursive: true, force: true });
+    async (citus) => {
+      await citus.stop();
+      await rm(citus.folder, { recursive: true, force: true });
     },
   );
 }
