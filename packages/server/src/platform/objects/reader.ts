@@ -74,7 +74,8 @@ export function createObjectReader(
   };
 
   return {
-    location: store.location,
+    // Where the service keeps its files is nobody's business.
+    location: store.pathOf('any') === null ? store.location : 'the folder of the service',
     isRemote: store.pathOf('any') === null,
     async open(ref, { anew = false, pieces, signal } = {}): Promise<OpenObject> {
       signal?.throwIfAborted();
