@@ -23,7 +23,7 @@ export type Sealer = { readonly keys: readonly [SealKey, ...SealKey[]]; readonly
 
 type SealWork = {
   readonly sealer: () => Sealer;
-  readonly log: Pick<Log, 'error'>;
+  readonly log: Pick<Log, 'error' | 'warn'>;
   readonly everyMillis: number;
   /** Is told why the log is not sealed, or null when it is. An error that says nothing of the log changes nothing. */
   readonly onFault: (fault: string | null) => void;
@@ -43,11 +43,13 @@ export function startSealing(
   return repeat(seal, {
     everyMillis,
     onError(error) {
+      const isFault = error instanceof AppError && error.code === 'verify_failed';
       const text = error instanceof AppError ? error.detail : String(error);
       // Once, and not every two seconds for as long as the database is away.
-      if (text !== told) log.error({ err: error }, 'the audit log is not sealed');
+      if (text !== told)
+        log[isFault ? 'error' : 'warn']({ err: error }, 'the audit log is not sealed');
       told = text;
-      if (error instanceof AppError && error.code === 'verify_failed') onFault(text);
+      if (isFault) onFault(text);
     },
   });
 }

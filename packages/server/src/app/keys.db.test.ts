@@ -111,7 +111,8 @@ test('doctor tells that the key is gone before a restart finds it', async () => 
   expect(await told()).toMatchObject([{ severity: 'ok', check: 'settings' }]);
   const path = join(service.dataDir, 'secret-key');
   await rename(path, `${path}.kept`);
-  const [fault] = await told().finally(() => rename(`${path}.kept`, path));
+  const [fault] = await told();
+  await rename(`${path}.kept`, path);
   expect(fault).toMatchObject({
     ...{ severity: 'problem', command: 'svcctl keys ls' },
     found: expect.stringMatching(/^the next start will fail: There is no .*secret-key/),
