@@ -81,7 +81,8 @@ export async function markHeldBack(
 /**
  * Forgets what was held back where it is too old for a replay, or replays have sent it. A replay is itself something
  * that waits: when the mark came again because of it, it is forgotten as well; else it begins with the first incident
- * that none has sent. `settleSeconds`: a report may take so long, and have read a mark that ended meanwhile.
+ * that none has sent. A mark during which nothing was held back, as of a replay that filled the bound by itself, goes
+ * without one. `settleSeconds`: a report may take so long, and have read a mark that ended meanwhile.
  */
 export async function forgetHeldBack(
   db: Queryable,
@@ -101,17 +102,18 @@ export async function forgetHeldBack(
     ), rest as materialized (
       select sent.*, (
         select i.created_at from incidents i
-        where i.tenant = sent.tenant and i.created_at >= sent.sent_until
+        where i.tenant = sent.tenant and i.created_at >= greatest(sent.sent_until, sent.held_back_from)
           and i.created_at < sent.held_back_until + ${settle} and sent.id = any(i.held_back) and i.erased_at is null
         order by i.created_at limit 1
       ) as first_at
-      from sent where sent_until > held_back_from
+      from sent
     )
     update webhook_endpoints e set held_back_from = first_at,
       held_back_until = case when first_at is not null
         then greatest(e.held_back_until, first_at + interval '1 millisecond') end
     from rest where e.id = rest.id and e.held_back_from = rest.held_back_from
-      and e.held_back_until = rest.held_back_until`);
+      and e.held_back_until = rest.held_back_until
+      and (rest.sent_until > rest.held_back_from or rest.first_at is null)`);
 }
 
 /** The endpoints from which an incident was held back when it was reported. */

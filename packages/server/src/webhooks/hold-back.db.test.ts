@@ -109,6 +109,20 @@ test('a replay that fills the endpoint again leaves no mark, but for what was he
   await heldBack(full, null);
 });
 
+test('a mark during which nothing was held back goes by itself, also that of a replay', async () => {
+  const full = await fill();
+  const change = (body: object) => service.call('PATCH', `/webhook/endpoints/${full}`, { body });
+  await change({ enabled: true });
+  await receiver.waitFor(6);
+  await heldBack(full, null);
+  await change({ enabled: false });
+  await post(`/webhook/endpoints/${full}/replay`, { since: '2026-01-01T00:00:00Z', only: 'all' });
+  await heldBack(full, held);
+  await change({ enabled: true });
+  await receiver.waitFor(12);
+  await heldBack(full, null);
+});
+
 test('a purge leaves the payload of what is held back from another endpoint, until a replay has sent it', async () => {
   const full = await fill();
   const other = await add({ url: 'http://127.0.0.1:9/in', max_attempts: 1 });
@@ -157,7 +171,7 @@ test('a mark that does not fit what waits is right again by itself', async () =>
     update webhook_endpoints set held_back_from = case when id = ${other} then now() end, held_back_until = null
     where id in (${full}, ${other})`);
   await heldBack(full, held);
-  await heldBack(other, wasHeld);
+  await heldBack(other, null);
 });
 
 test('of what is reported while marks come and go, every endpoint gets each incident or is named by it', async () => {
