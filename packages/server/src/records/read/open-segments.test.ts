@@ -21,7 +21,7 @@ test('a missing object is told with the store that was asked, which may be the w
   await expect(openIn(new ObjectMissing('records/a'))).rejects.toMatchObject({
     code: 'segment_damaged',
     detail: expect.stringMatching(
-      /records\/a is missing in s3:\/\/other\. See first, .*SVC_BLOB_URL .*Restore it from a backup/,
+      /records\/a is missing\. It was looked for in s3:\/\/other: see first, .*SVC_BLOB_URL .*Restore it from a backup/,
     ),
   });
 });

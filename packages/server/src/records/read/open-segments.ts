@@ -202,9 +202,9 @@ export function segmentDamaged(
   const store =
     location === undefined
       ? ''
-      : ` in ${location}. See first, by svcctl doctor, whether SVC_BLOB_URL names the store that the database knows; if it does, the object is lost`;
+      : ` It was looked for in ${location}: see first, by svcctl doctor, whether SVC_BLOB_URL names the store that the database knows; if it does, the object is lost.`;
   return new AppError('segment_damaged', {
-    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}${store}. ${remedy}`,
+    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}.${store} ${remedy}`,
     cause,
   });
 }
