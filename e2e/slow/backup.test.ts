@@ -143,7 +143,7 @@ test(
     await run(['backup', '--out', out, '--verify'], env);
     const runs = await query(
       url,
-      `select error_code from backups where place.path like 's3:%' order by started_at`,
+      `select error_code from backups where place like 's3:%' order by started_at`,
     );
     expect(runs).toEqual([{ error_code: 'interrupted' }, { error_code: null }]);
     await service.stop();

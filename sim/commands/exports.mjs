@@ -171,13 +171,15 @@ async function judgeJob(world, job, row) {
 }
 
 /** Downloads the file of a job that is completed, and compares its rows with what the job says of them. */
-async function judgeFile(world, { what, id, how, filter }, { rows_total: rows, digest, sha256 }) {
+async function judgeFile(world, job, { rows_total: rows, digest, sha256 }) {
+  const { what, id, how, filter, isCancelled } = job;
   const read = (name) => call(world, 'GET', `${paths.export}/${id}/${name}`, { via: rows });
   const [file, manifest] = [await read('file'), await read('manifest')];
-  // It may be gone: its records were erased since it was looked at.
+  // It may be gone: its records were erased since it was looked at, or it was cancelled when it had just completed.
   if (file.status !== 200 || manifest.status !== 200) {
     const { json } = await call(world, 'GET', `${paths.export}/${id}`);
-    if (json?.state === 'completed') world.say(`${what} is completed: ${file.text.slice(0, 300)}`);
+    if (json?.state === 'completed' && !isCancelled)
+      world.say(`${what} is completed: ${file.text.slice(0, 300)}`);
     return;
   }
   if (sha256Of(file.bytes) !== sha256) world.say(`the file of ${what} is not what it says`);

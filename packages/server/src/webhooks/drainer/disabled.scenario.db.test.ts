@@ -361,6 +361,10 @@ test.each(['a table of one row', 'a row that was left of many'])(
     const isLeft = seen === 'a row that was left of many';
     if (isLeft) await seedDeliveries(world.db, endpoint, 20_000, { status: 'queued' });
     await world.db.query(sql`delete from deliveries`);
+    // A statement that began before would keep their rows from being vacuumed.
+    const older = sql`select from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and backend_xmin is not null`;
+    await expect.poll(() => world.db.query(older), { timeout: 60_000 }).toEqual([]);
     const [first = ''] = await seedDeliveries(world.db, endpoint, 1, { status: 'queued' });
     await world.db.query(isLeft ? sql`vacuum deliveries` : sql`vacuum full deliveries`);
     await world.db.query(sql`analyze deliveries`);
