@@ -65,7 +65,7 @@ export const webhookCommands = [
     'enable or disable an endpoint',
     2,
     async (world, endpoint, { via: through, isEnabled }) => {
-      endpoint.changedAt = world.webhooks.now();
+      endpoint.changedAt = Math.max(endpoint.changedAt, world.webhooks.now());
       const options = { body: { enabled: isEnabled }, via: through };
       await ask(world, 'change', [200, 404], 'PATCH', pathOf(endpoint), options);
     },
@@ -76,6 +76,8 @@ export const webhookCommands = [
     'change what an endpoint wants',
     1,
     async (world, endpoint, { via: through, wanted: next }) => {
+      // Of two changes at once nobody knows which one holds in the end.
+      if (endpoint.changedAt === Infinity) return;
       endpoint.past.push(endpoint.wanted);
       // Nobody knows which of the two holds until it is answered.
       endpoint.changedAt = Infinity;
