@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
 import type { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
 import { listAuditLinks, listUnlinkedEntries } from './audit-queries.ts';
-import { findFault, type Sealer } from './seal-audit.ts';
+import { findFault, readNote, type Sealer } from './seal-audit.ts';
 import { readSealed } from './seal-queries.ts';
 
 type Verdict = Static<typeof auditVerdictSchema>;
@@ -28,7 +28,8 @@ export async function verifyAuditLog(
     problemCount += 1;
     if (problems.length < mostProblems) problems.push(problem);
   };
-  // One snapshot: what is written or pruned meanwhile changes nothing.
+  const note = await readNote(sealer);
+  // One snapshot: what is written, sealed or pruned meanwhile changes nothing.
   return db.transaction(
     async (snapshot) => {
       const sealed = await readSealed(snapshot);
@@ -73,7 +74,7 @@ export async function verifyAuditLog(
       else if (last.hash !== chain.last_hash) report(endDiffers(last.place));
       for (const id of await listUnlinkedEntries(snapshot, mostProblems)) report(inserted(id));
       if (noted !== undefined) report(headDiffers(noted.place));
-      const fault = await findFault(snapshot, sealer, sealed);
+      const fault = await findFault(snapshot, sealer, { ...sealed, note });
       if (fault !== null) {
         report({ kind: 'seal_differs', place: null, entry_id: null, message: fault });
       }

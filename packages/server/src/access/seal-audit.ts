@@ -59,11 +59,12 @@ export function startSealing(
  * a seal on what somebody has put in its place would hide it for good.
  */
 export async function sealAuditLog(db: Database, sealer: Sealer): Promise<void> {
+  const note = await readNote(sealer);
   // One snapshot: an entry that is pruned in between is no fault.
   const { chain, seal: old } = await db.transaction(
     async (snapshot) => {
       const read = await queries.readSealed(snapshot);
-      const fault = await findFault(snapshot, sealer, read);
+      const fault = await findFault(snapshot, sealer, { ...read, note });
       if (fault !== null) throw new AppError('verify_failed', { detail: fault });
       return read;
     },
@@ -114,8 +115,9 @@ export async function sealPruning<T>(
   sealer: Sealer,
   prune: () => Promise<T>,
 ): Promise<T | null> {
+  const note = await readNote(sealer);
   const before = await queries.readSealed(connection, { lock: true });
-  if ((await findFault(connection, sealer, before)) !== null) return null;
+  if ((await findFault(connection, sealer, { ...before, note })) !== null) return null;
   const done = await prune();
   // Read again, because a first seal may have been made meanwhile.
   const { chain, seal } = await queries.readSealed(connection, { lock: true });
@@ -135,10 +137,9 @@ export async function sealPruning<T>(
 export async function findFault(
   db: Queryable,
   { keys, dataDir }: Sealer,
-  { chain, seal }: { chain: AuditChain; seal: Seal | undefined },
+  { chain, seal, note }: { chain: AuditChain; seal: Seal | undefined; note: Note | null },
 ): Promise<string | null> {
-  const note = await readNote(db, dataDir);
-  if (note !== null) {
+  if (note !== null && note.log === (await queries.findLogId(db))) {
     const file = join(dataDir, fileName);
     if (seal === undefined) return `The seal was removed that ${file} tells of.`;
     const isThere = async () => (await queries.findHash(db, note.place)) === note.hash;
@@ -171,19 +172,21 @@ function macOf({ key }: SealKey, seal: Omit<Seal, 'mac'>): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }
 
-/** What this machine saw sealed in this database; null when there is nothing, or it is of another database. */
-async function readNote(
-  db: Queryable,
-  dataDir: string,
-): Promise<{ place: number; hash: string } | null> {
+/** What this machine saw sealed, and in which database. */
+type Note = { readonly log: string; readonly place: number; readonly hash: string };
+
+/**
+ * Reads the note of the data folder; null: there is none. Read it before the snapshot that it is compared with begins: what
+ * is sealed and noted later is not in that snapshot.
+ */
+export async function readNote({ dataDir }: Pick<Sealer, 'dataDir'>): Promise<Note | null> {
   const text = await readFile(join(dataDir, fileName), 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
     throw error;
   });
   const [log, place, hash] = text.trim().split(' ');
-  if (place === undefined || hash === undefined || log !== (await queries.findLogId(db)))
-    return null;
-  return { place: Number(place), hash };
+  if (log === undefined || place === undefined || hash === undefined) return null;
+  return { log, place: Number(place), hash };
 }
 
 async function writeNote(db: Queryable, { dataDir }: Sealer, { place, hash }: Seal): Promise<void> {
