@@ -41,12 +41,12 @@ export function createIncidentEraser(
       const { store, from, to, eventIds, tenant } = scope;
       // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
       await db.transaction(async (connection) => request.settle?.(connection));
-      const kept: Kept[] = [];
+      let kept = noneKept;
       const erased = noneErased();
       for await (const ids of matches(db, scope, signal)) {
         const batch = await db.transaction((connection) => eraseBatch(connection, ids));
         add(erased, batch.erased);
-        kept.push({ ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
+        kept = longest(kept, { ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
       }
       const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
       await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
@@ -66,7 +66,10 @@ export async function eraseIncident(
     const batch = await eraseBatch(connection, [id]);
     await options.write(connection, batch.erased);
     const kept = await queries.findKept(connection, [id], options.deliveryDays);
-    return { erased: batch.erased, remains: remainsOf(batch.erased, [{ ...batch, ...kept }]) };
+    return {
+      erased: batch.erased,
+      remains: remainsOf(batch.erased, longest(noneKept, { ...batch, ...kept })),
+    };
   });
 }
 
@@ -120,8 +123,27 @@ function add(sum: Erased, more: Erased): void {
   for (const name of ['count', 'cancelled', 'answers', 'keys'] as const) sum[name] += more[name];
 }
 
-/** What is kept of a batch, and until when. */
-type Kept = Pick<Batch, 'underWayUntil'> & queries.KeptOfErased;
+/** Until when something of erased incidents is kept; null: nothing is. Dead letters stay until they are purged. */
+type Kept = {
+  keysUntil: string | null;
+  rowsUntil: string | null;
+  underWayUntil: string | null;
+  hasDeadLetters: boolean;
+};
+
+const noneKept: Kept = {
+  ...{ keysUntil: null, rowsUntil: null, underWayUntil: null, hasDeadLetters: false },
+};
+
+/** What is kept of one more batch, too. One value holds for all: there may be many thousands of batches. */
+function longest(kept: Kept, batch: Pick<Batch, 'underWayUntil'> & queries.KeptOfErased): Kept {
+  return {
+    keysUntil: latest([kept.keysUntil, batch.keys_until]),
+    rowsUntil: latest([kept.rowsUntil, batch.rows_until]),
+    underWayUntil: latest([kept.underWayUntil, batch.underWayUntil]),
+    hasDeadLetters: kept.hasDeadLetters || batch.rows_until === null,
+  };
+}
 
 function latest(times: readonly (string | null)[]): string | null {
   return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
@@ -135,15 +157,13 @@ const withoutStore: Remain = {
 };
 
 /** What an erasure of incidents cannot take away at once, or at all. */
-function remainsOf(erased: Erased, kept: readonly Kept[]): Remain[] {
+function remainsOf(erased: Erased, kept: Kept): Remain[] {
   if (erased.count === 0) return [];
-  const hasDeadLetters = kept.some(({ rows_until }) => rows_until === null);
-  const keysUntil = latest(kept.map(({ keys_until }) => keys_until));
-  const underWayUntil = latest(kept.map((batch) => batch.underWayUntil));
+  const { keysUntil, rowsUntil, underWayUntil, hasDeadLetters } = kept;
   const remains: Remain[] = [
     {
       what: 'incidents',
-      until: hasDeadLetters ? null : latest(kept.map(({ rows_until }) => rows_until)),
+      until: hasDeadLetters ? null : rowsUntil,
       note: `That the incidents were: their ids, types, times and sizes, and the state of each delivery.${hasDeadLetters ? ' Some are dead letters, which stay until they are purged.' : ''}`,
     },
     {
