@@ -120,6 +120,8 @@ test('of a secret that was rotated out comes nothing that outlives its overlap',
   expect(await code(service.call('POST', '/webhook/portal-links', link))).toBe(
     'secret_rotated_out',
   );
+  const download = { token: made.token, body: { tenant: 'TX', delivery: 'link' } };
+  expect(await code(service.call('POST', '/exports/csv', download))).toBe('secret_rotated_out');
   const { answer } = await service.signIn({ token: made.token });
   expect(answer.json.code).toBe('secret_rotated_out');
   // Nor does a session that was opened with it.

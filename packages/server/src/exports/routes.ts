@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
-import { type Actor, callerOf } from '../kernel/actor.ts';
+import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
@@ -97,6 +97,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
       throw invalidInput(`/${ofJobs}`, 'goes with the header Prefer: respond-async, as a job');
     }
     if (body.delivery !== 'link') return download(call);
+    requireCurrentSecret(actor);
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, { place: '/' });
     const { count } = await countSlice(db, slice, options.cold);
