@@ -37,6 +37,7 @@ import { createPace, createWaiting } from './platform/work/pace.ts';
 import { type Closers, type Cuts, endInTime, stopTogether } from './platform/work/stop.ts';
 import { createWakeUp } from './webhooks/index.ts';
 
+export { readAuditCopy } from './app/access.ts';
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { summarizeFile, verifyExport } from './app/exports.ts';

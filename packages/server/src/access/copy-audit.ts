@@ -100,6 +100,9 @@ export function toStore(store: ObjectStore, spoolDir: string): AuditTarget {
   };
 }
 
+/** The name of an object that `toStore` puts. */
+export const copiedName = /(^|\/)\d{15}-\d{15}-[0-9a-f]{8}\.ndjson$/;
+
 /**
  * By day and place, so that names sort as entries do. The last hash tells the logs of two databases apart, one of which is
  * a copy of the other or was set back: their places are the same, and neither may replace what the other has copied.

@@ -5,7 +5,13 @@ export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
 export { accessContract, type NewToken } from './contract.ts';
 export type { Credentials } from './cookies.ts';
-export { type AuditTarget, startAuditCopies, toLines, toStore } from './copy-audit.ts';
+export {
+  type AuditTarget,
+  copiedName,
+  startAuditCopies,
+  toLines,
+  toStore,
+} from './copy-audit.ts';
 export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { accessFigures } from './figures.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';

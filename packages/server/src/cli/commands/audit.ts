@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -11,7 +12,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { openMadeApp } from '../own-app.ts';
+import { openApp, openMadeApp } from '../own-app.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { isBusy, isUnreachable, withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
@@ -98,13 +99,14 @@ const verify = call('POST /audit/verify', {
     'svcctl audit verify',
     'svcctl audit verify --json head > audit-head.json',
     'svcctl audit verify --against audit/2026-03-05/*.ndjson',
+    "svcctl audit verify --against 's3://audit-log/svcctl?region=eu-central-1'",
     'svcctl audit verify --head 18204:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b',
   ],
   options: [
     ['--head <place:hash>', 'this entry must still be there, as an earlier verification told it'],
     [
-      '--against <file...>',
-      'the newest entry of these files, as audit export writes them, must still be there',
+      '--against <place...>',
+      'the newest entry there must still be in the log: files as audit export writes them, or the folder or s3://… of SVC_AUDIT_COPY_URL',
     ],
   ],
   check({ head, against }) {
@@ -136,26 +138,64 @@ const verify = call('POST /audit/verify', {
  * The newest entry in files of entries, as `place:hash`: it proves all before it. Throws `verify_failed` when the files
  * have two entries of one place, so that they are copies of two logs, and `file_unreadable`.
  */
-async function readHead({ io }: Context, files: readonly string[]): Promise<string> {
+async function readHead(context: Context, places: readonly string[]): Promise<string> {
   // The first 48 bits of each hash: a log may have millions.
   const begins = new Map<number, number>();
   let newest = { place: 0, hash: '' };
-  for (const file of files) {
-    for await (const line of readLines(resolve(io.cwd, file))) {
-      if (line === '') continue;
-      const { place, hash } = parseLine(file, line);
-      const begin = Number.parseInt(hash.slice(0, 12), 16);
-      if ((begins.get(place) ?? begin) !== begin) {
-        throw new AppError('verify_failed', {
-          detail: `The files have two entries of place ${place}. They are of two logs: was the database set back in between?`,
-        });
+  for (const given of places) {
+    const own = { least: Number.MAX_SAFE_INTEGER, most: 0 };
+    const isWhole = await isCopy(context, given);
+    for await (const { name, path } of isWhole
+      ? filesOf(context, given)
+      : [fileOf(context, given)]) {
+      for await (const line of readLines(path)) {
+        if (line === '') continue;
+        const { place, hash } = parseLine(name, line);
+        const begin = Number.parseInt(hash.slice(0, 12), 16);
+        if ((begins.get(place) ?? begin) !== begin) {
+          throw new AppError('verify_failed', {
+            detail: `The files have two entries of place ${place}. They are of two logs: was the database set back in between?`,
+          });
+        }
+        begins.set(place, begin);
+        if (place > newest.place) newest = { place, hash };
+        own.least = Math.min(own.least, place);
+        own.most = Math.max(own.most, place);
       }
-      begins.set(place, begin);
-      if (place > newest.place) newest = { place, hash };
     }
+    if (isWhole) tellGap(context, begins, { ...own, given });
   }
-  if (newest.place === 0) throw unreadable(files.join(', '), 'holds no entry');
+  if (newest.place === 0) throw unreadable(places.join(', '), 'holds no entry');
   return `${newest.place}:${newest.hash}`;
+}
+
+/** Whether it is not a file, but all that SVC_AUDIT_COPY_URL has written. */
+async function isCopy({ io }: Context, place: string): Promise<boolean> {
+  if (/^[a-z0-9]+:\/\//i.test(place)) return true;
+  const found = await stat(resolve(io.cwd, place)).catch(() => null);
+  return found?.isDirectory() === true;
+}
+
+const fileOf = ({ io }: Context, file: string) => ({ name: file, path: resolve(io.cwd, file) });
+
+async function* filesOf(context: Context, place: string) {
+  const { app } = await openApp(context);
+  yield* app.readAuditCopy(place, context.io);
+}
+
+/** Says that entries are missing between others of a copy, which the chain does not: it is about the log alone. */
+function tellGap(
+  context: Context,
+  found: ReadonlyMap<number, number>,
+  { least, most, given }: { least: number; most: number; given: string },
+): void {
+  for (let place = least; place < most; place += 1) {
+    if (found.has(place)) continue;
+    context.note(
+      `${given.replace(/[?].*/s, '')} lacks the entry of place ${place}, and perhaps others after it: somebody removed objects there, or they were pruned while nothing was copied.`,
+    );
+    return;
+  }
 }
 
 const longestLine = 4 * 1024 * 1024;
