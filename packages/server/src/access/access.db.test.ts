@@ -3,6 +3,8 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
 import type { Actor } from '../kernel/actor.ts';
+import { hashSecret } from '../kernel/ids.ts';
+import { findTokensByHash } from './queries.ts';
 import { createToken } from './tokens.ts';
 
 const service = useTestService();
@@ -20,6 +22,18 @@ test('answers 401 to a revoked token at once, and 404 to revoking it again', asy
   expect((await service.call('DELETE', `/tokens/${made.id}`)).status).toBe(204);
   expect((await service.call('GET', '/me', made)).json.code).toBe('token_revoked');
   expect((await service.call('DELETE', `/tokens/${made.id}`)).json.code).toBe('token_not_found');
+});
+
+test('a connection plans the look-up of a token five times, and then never again', async () => {
+  const hash = hashSecret((await service.makeToken({ preset: 'curator' })).token);
+  await service.db.withConnection(async (connection) => {
+    for (let i = 0; i < 10; i++) expect(await findTokensByHash(connection, [hash])).toHaveLength(1);
+    const [plans] = await connection.query(
+      sql`select custom_plans::int, generic_plans::int from pg_prepared_statements
+        where statement like ${'%from access_tokens where hash%'}`,
+    );
+    expect(plans).toEqual({ custom_plans: 5, generic_plans: 5 });
+  });
 });
 
 test('/me tells name, scopes, tenants and expiry', async () => {

@@ -3,7 +3,7 @@ import { newId } from '../kernel/ids.ts';
 import { type Scope, scopesWith } from '../kernel/values.ts';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import { instantText, unseen } from '../platform/postgres/sql-text.ts';
 import { kindOf } from './audit-queries.ts';
 import type { Session, TokenRow } from './contract.ts';
 
@@ -55,11 +55,12 @@ export async function findTokensByHash(
   db: Queryable,
   hashes: readonly Buffer[],
 ): Promise<(TokenState | undefined)[]> {
+  const given = unseen(hashes, 'bytea');
   const rows = await db.query<
     TokenState & { hash: Buffer; previous_hash: Buffer | null; is_overlap_over: boolean }
   >(sql`
     select hash, previous_hash, coalesce(previous_ends_at <= now(), true) as is_overlap_over, ${state}
-    from access_tokens where hash = any(${hashes}::bytea[]) or previous_hash = any(${hashes}::bytea[])`);
+    from access_tokens where hash = any(${given}) or previous_hash = any(${given})`);
   return hashes.map((hash) => {
     const row = rows.find((each) => each.hash.equals(hash));
     if (row !== undefined) return row;

@@ -28,6 +28,15 @@ export function givenRows<Row extends object>(
   return sql`unnest(${join(arrays)}) as ${raw(`${name} (${columns.join(', ')})`)}`;
 }
 
+/**
+ * SQL for an array whose elements the planner does not see. It would plan a statement for few of them each time, because it
+ * expects ten of any other array, and planning takes longer than what is done by a key.
+ */
+export function unseen(values: readonly unknown[], type: string): Sql {
+  const array = raw(`${type}[]`);
+  return sql`(select ${values}::${array})::${array}`;
+}
+
 /** Returns a statement with its values written into the text. COPY needs this, because it takes no parameters. */
 export function inlineSql(statement: Sql): string {
   return statement.strings.reduce(

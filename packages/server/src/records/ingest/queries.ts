@@ -4,7 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { givenRows } from '../../platform/postgres/sql-text.ts';
+import { givenRows, unseen } from '../../platform/postgres/sql-text.ts';
 import { type CounterTable, counterKeys, digestSum } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
@@ -256,10 +256,8 @@ export async function storeOne(
 /** The rows as a relation of their own, with their ordinals and their places in the order given. */
 function sentRows(part: Part, ordinals: readonly number[]): Sql {
   const rows = rowsOf(part, ordinals);
-  // PostgreSQL expects ten rows of an array that it can't see. If it saw one row, it would plan the statement each time,
-  // which takes longer than running it.
   const given =
-    ordinals.length > fewRows ? sql`${ordinals}::integer[]` : sql`(select ${ordinals}::integer[])`;
+    ordinals.length > fewRows ? sql`${ordinals}::integer[]` : unseen(ordinals, 'integer');
   const texts = (field: (row: PartRow) => string | null) => sql`${rows.map(field)}::text[]`;
   return sql`
     select place, ordinal, tenant collate "C" as tenant, store collate "C" as store, occurred_at,

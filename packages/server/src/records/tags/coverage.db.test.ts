@@ -12,6 +12,7 @@ import { ingest } from '../read/testing/walk.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { listDays } from './days.ts';
 import { arbitraryTags, countTagged, putTags, type TestTag } from './testing/arbitrary-tags.ts';
+import { readTagsOf } from './windows.ts';
 
 const stores = ['A', 'B', 'Ünï'];
 const days = [
@@ -157,4 +158,15 @@ test('days tell their tier and bytes, and those of a month or of days only when 
   );
   const some = await calendar({ tenant: 'TX' }, { from: '2001-01-02', to: '2001-01-15' });
   expect(some.map(({ day }) => day)).toEqual(['2001-01-02', '2001-01-15']);
+});
+
+test('a connection plans the reading of tags five times, and then never again', async () => {
+  await db.withConnection(async (connection) => {
+    for (let i = 0; i < 10; i++) await readTagsOf(connection, ['TX']);
+    const [plans] = await connection.query(
+      sql`select custom_plans::int, generic_plans::int from pg_prepared_statements
+        where statement like ${'%from tags where tenant%'}`,
+    );
+    expect(plans).toEqual({ custom_plans: 5, generic_plans: 5 });
+  });
 });

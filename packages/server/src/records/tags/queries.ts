@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText, unseen } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import { beyondLastDay, type DayWindow, firstDay, type Slice, type Span } from '../slice/slice.ts';
 import type { DayRow, Tag } from '../tags.contract.ts';
@@ -16,7 +16,7 @@ export async function listTaggedDays(
   return db.query(sql`
     select tenant, dataset, store, coalesce(first_day, ${firstDay}::date)::text as "from",
       coalesce(last_day + 1, ${beyondLastDay}::date)::text as until
-    from tags where tenant = any(${[...tenants]}::text[]) order by created_at, id`);
+    from tags where tenant = any(${unseen(tenants, 'text')}) order by created_at, id`);
 }
 
 /** A tag as it is stored. */
