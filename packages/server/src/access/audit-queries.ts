@@ -75,6 +75,33 @@ export async function deleteOldAuditEntries(
   return onlyRow(rows);
 }
 
+/**
+ * Who exported at least so many records within 24 hours, the most first, with the tenant of which most were. A file of a
+ * job counts once, however often or in how many pieces it is downloaded: that is when its records leave.
+ */
+export async function listLargeExports(
+  db: Queryable,
+  { reach, rows }: { reach: readonly string[] | null; rows: number },
+): Promise<
+  { id: string; name: string; rows: number; exports: number; tenant: string; since: string }[]
+> {
+  return db.query(sql`
+    with files as (
+      select token_id, tenant, max(token_name) as name, min(at) as at,
+        max(coalesce((after ->> 'row_count')::bigint, (after ->> 'rows')::bigint, 0)) as rows
+      from audit_log
+      where action in ('export.csv', 'export.ndjson', 'export.parquet', 'export.download')
+        and at >= now() - interval '24 hours' and token_id is not null and tenant is not null
+        and (${reach}::text[] is null or tenant = any(${reach}::text[]))
+      group by token_id, tenant, coalesce(target, id::text)
+    ), sums as (
+      select token_id, tenant, max(name) as name, min(at) as at, sum(rows) as rows, count(*) as exports
+      from files group by token_id, tenant
+    ) select token_id as id, max(name) as name, sum(rows)::bigint as rows, sum(exports)::bigint as exports,
+      (array_agg(tenant order by rows desc))[1] as tenant, ${instantText('min(at)')} as since
+    from sums group by token_id having sum(rows) >= ${rows} order by 3 desc, token_id limit 20`);
+}
+
 /** A store at which no process has looked for so long is forgotten: the setting was changed. */
 export const isLookedAt = sql`coalesce(leased_until, copied_at, '-infinity') >= now() - interval '24 hours'`;
 

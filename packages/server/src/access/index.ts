@@ -2,7 +2,7 @@ export { tellAddressRefusals } from './address-refusals.ts';
 export { listWaitingApprovals } from './approval-queries.ts';
 export { createApprove, endApprovals } from './approvals.ts';
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
-export { readAuditHead } from './audit-queries.ts';
+export { listLargeExports, readAuditHead } from './audit-queries.ts';
 export { accessContract, type NewToken } from './contract.ts';
 export type { Credentials } from './cookies.ts';
 export {

@@ -46,7 +46,7 @@ beforeAll(async () => {
   proxy = await startDatabaseProxy(db.url);
   receiver = await startReceiver();
   api = await startTestService(
-    { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api' },
+    { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api', SVC_EXPORT_TELL_ROWS: '2' },
     undefined,
     { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
   );
@@ -293,20 +293,21 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await expect.poll(firing, patient).toEqual([false, true]);
   });
 
-  test('fire for an audit log that was changed after it was sealed, or cannot be copied, and for a request that waits', async () => {
+  test('fire for an audit log that was changed after it was sealed, or cannot be copied, a request that waits, and much that was exported', async () => {
     const move = (by: 1 | -1) =>
       db.query(sql`update audit_seals set since = since + ${by} returning 1`);
     await expect.poll(() => move(1), patient).toHaveLength(1);
     await until('firing', 'SvcctlAuditUnsealed');
     await move(-1);
-    await until('silent', 'SvcctlAuditUnsealed');
-    await db.query(sql`insert into audit_copies values ('s3:', 0, null, now(), 'no', now())`);
+    await db.query(sql`
+      with a as (insert into audit_copies values ('s3:', 0, null, now(), 'no', now()))
+      insert into audit_log (token_id, token_name, action, tenant, after) values ('t', '', 'export.csv', 'T', '{"rows":9}')`);
     await db.query(sql`
       insert into approvals (id, acts, route, params, says, about, asker_id, asker_name, asker_root, request_id)
       select 'apr_1', '{erase}', 'eraseRecords', '{}', '', 'null', id, '', '', '' from access_tokens limit 1`);
-    await until('firing', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
+    await until('firing', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied', 'SvcctlExportsLarge');
     await db.query(sql`with a as (delete from approvals) delete from audit_copies`);
-    await until('silent', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
+    await until('silent', 'SvcctlAuditUnsealed', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
   });
 
   test('fire for a table that somebody locks, and for a database that hangs', async () => {

@@ -1,4 +1,9 @@
-import { findFailingCopy, listUnusedTokens, listWaitingApprovals } from '../access/index.ts';
+import {
+  findFailingCopy,
+  listLargeExports,
+  listUnusedTokens,
+  listWaitingApprovals,
+} from '../access/index.ts';
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import {
   type Look,
@@ -81,6 +86,10 @@ export function lookAround(
     sealFault: () => state?.sealFault ?? null,
     failingCopy: () => findFailingCopy(db),
     waitingApprovals: () => listWaitingApprovals(db, tenants),
+    largeExports: async () =>
+      settings.exportTellRows === 0
+        ? []
+        : listLargeExports(db, { reach: tenants, rows: settings.exportTellRows }),
     unusedTokens: () => listUnusedTokens(db),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,

@@ -36,7 +36,7 @@ async function readOverview(host: Host, actor: Actor): Promise<Overview> {
     ...(isExporter ? {} : { schedules: async () => [] }),
     webhooks: async () => troublesOf(webhooks),
     ...(isReader ? {} : hiddenFromOthers),
-    ...(isAdmin ? {} : { waitingApprovals: async () => [] }),
+    ...(isAdmin ? {} : { waitingApprovals: async () => [], largeExports: async () => [] }),
     // What is of no tenant is known to those who reach all.
     ...(isAdmin && tenants === null ? {} : hiddenFromTenants),
   });

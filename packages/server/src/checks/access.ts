@@ -24,6 +24,25 @@ export const accessChecks: readonly (Check | ToldCheck)[] = [
     place: (id) => `#/access?view=approvals${id === undefined ? '' : `&panel=approval/${id}`}`,
   },
   {
+    name: 'exports_large',
+    row: 'troubles',
+    severity: 'warning',
+    // It ends by itself when a day has gone by.
+    holdSeconds: 0,
+    isRepeated: false,
+    look: async ({ largeExports }) =>
+      (await largeExports()).map(({ id, name, rows, exports, tenant, since }) => ({
+        text: `"${name}" has exported ${numberOf(rows, 'record')} within 24 hours, in ${numberOf(exports, 'file')}, most of them of ${tenant}`,
+        ...{ id, tenant, since },
+      })),
+    many: (count) => `${numberOf(count, 'token')} or people have exported much within 24 hours`,
+    well: 'nobody has exported more than SVC_EXPORT_TELL_ROWS within 24 hours, where that is set',
+    remedy:
+      'Ask whoever has the token whether it was they. The audit log has each export with its slice and where it was asked from. Revoke a token that was found by others: svcctl tokens revoke ID.',
+    command: (id) => `svcctl audit ls --action export.${id === undefined ? '' : ` --actor ${id}`}`,
+    place: (id) => `#/access?view=audit&action=export.${id === undefined ? '' : `&actor=${id}`}`,
+  },
+  {
     name: 'tokens',
     severity: 'warning',
     look: async ({ unusedTokens }) =>

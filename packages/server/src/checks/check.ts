@@ -129,6 +129,17 @@ export type Look = {
   >;
   /** What waits for somebody else to confirm it. `since` is RFC 3339. */
   readonly waitingApprovals: () => Promise<readonly WaitingApproval[]>;
+  /** Who exported more within 24 hours than SVC_EXPORT_TELL_ROWS allows, and of which tenant most. `since` is RFC 3339. */
+  readonly largeExports: () => Promise<
+    readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly rows: number;
+      readonly exports: number;
+      readonly tenant: string;
+      readonly since: string;
+    }[]
+  >;
   /** Valid tokens that nobody has used for 90 days. */
   readonly unusedTokens: () => Promise<readonly { id: string; name: string }[]>;
   /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */

@@ -41,6 +41,7 @@ const well: Look = {
   failingCopy: async () => undefined,
   overdueBackup: async () => null,
   waitingApprovals: async () => [],
+  largeExports: async () => [],
 };
 const ill: Look = {
   ...nothing,
@@ -89,6 +90,12 @@ const ill: Look = {
       since: '2026-03-05T14:07:09.123456Z',
     },
   ],
+  largeExports: async () => [
+    {
+      ...{ id: 'tok_1', name: 'desk', rows: 1_204_000, exports: 3, tenant: 'TX' },
+      since: '2026-03-05T14:07:09.123456Z',
+    },
+  ],
 };
 
 describe('findTroubles', () => {
@@ -114,6 +121,7 @@ describe('findTroubles', () => {
       ['audit_unsealed', 1, null],
       ['audit_uncopied', 1, null],
       ['approvals_waiting', 1, 'apr_1'],
+      ['exports_large', 1, 'tok_1'],
       ['run_failed', 2, 'run_1'],
       ['notices_undelivered', 2, null],
     ]);

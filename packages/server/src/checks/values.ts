@@ -18,6 +18,7 @@ const troubleTexts = {
   audit_unsealed: 'the audit log is not what was sealed',
   audit_uncopied: 'the audit log cannot be copied',
   approvals_waiting: 'a request waits for somebody else to confirm it',
+  exports_large: 'a token or a person has exported much within a day',
   run_failed: 'a retention run failed, or some of its moves did',
   verification_failed: 'a verification could not be finished',
   notices_undelivered: 'notices do not arrive',

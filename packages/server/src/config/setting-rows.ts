@@ -248,6 +248,11 @@ export const settingGroups = {
         help: 'Days that the file of a finished export job is kept.',
         sharedBy: ['exports'],
       },
+      exportTellRows: {
+        ...integer('SVC_EXPORT_TELL_ROWS', 0, 0, Number.MAX_SAFE_INTEGER),
+        help: 'Records that one token, or one person, may export and download within 24 hours before somebody is told; 0 = nobody is.',
+        sharedBy: ['api'],
+      },
       exportJobs: {
         ...integer('SVC_EXPORT_JOBS', 2, 1, 100),
         help: 'Export jobs that one process with the role exports works on at once.',
