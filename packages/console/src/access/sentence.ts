@@ -48,6 +48,7 @@ const acts: Readonly<Record<string, string>> = {
   'retention.orphans.remove': 'removed objects that nothing knows',
   'retention.orphans.adopt': 'took back a segment{of}',
   'retention.forget': 'gave up a lost segment{of}',
+  'records.read': 'read {slice}',
   'records.erase': 'erased records{of}',
   'records.recount': 'counted records{of} anew',
   'endpoint.create': 'made the endpoint {name}{of}',

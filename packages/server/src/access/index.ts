@@ -15,6 +15,7 @@ export {
 export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { accessFigures } from './figures.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
+export { createReadNotes } from './note-reads.ts';
 export { findOrMakeSigningKey, listUnusedTokens } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
 export { resealAuditLog, type Sealer, sealAuditLog, startSealing } from './seal-audit.ts';

@@ -26,6 +26,8 @@ export type TokenState = Pick<
   is_expired: boolean;
   is_revoked: boolean;
   is_use_stale: boolean;
+  /** Whether a person made it. */
+  is_of_person: boolean;
   /** Whether it was found by the secret before the last rotation. */
   is_rotated_out?: boolean;
 };
@@ -44,7 +46,7 @@ export function isRevoked(name: string): Sql {
 }
 
 // This is read at every request, so it holds only what an actor is made of.
-const state = sql`id, name, scopes, tenants, addresses,
+const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
   ${isRevoked('access_tokens')} as is_revoked,

@@ -234,7 +234,11 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
 /** Makes an actor of a token without checking that it is valid; `toActor` checks. */
 export function actorOf(row: queries.TokenState): Actor {
   const { id, name, scopes, tenants, expires_at: expiresAt, is_rotated_out: isOld } = row;
-  return { tokenId: id, name, scopes, tenants, expiresAt, ...(isOld && { isRotatedOut: true }) };
+  return {
+    ...{ tokenId: id, name, scopes, tenants, expiresAt },
+    ...(row.is_of_person && { isOfPerson: true }),
+    ...(isOld && { isRotatedOut: true }),
+  };
 }
 
 /** Who calls, as they are told. */

@@ -25,7 +25,7 @@ import { parseJson, Validator } from '../platform/http/validate.ts';
 import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
 import type { Log } from '../platform/log.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
-import { type Host, routeTools, secretBox } from './host.ts';
+import { type Host, readNotes, routeTools, secretBox } from './host.ts';
 
 /** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
@@ -203,6 +203,7 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
       Math.floor(settings.databaseConnections / 2),
     ),
     maxPerCaller: settings.exportMaxPerCaller,
+    noteRead: readNotes(host),
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
     ...routeTools(host),
   });

@@ -1,8 +1,9 @@
-import { createAudit, type Sealer } from '../access/index.ts';
+import { createAudit, createReadNotes, type Sealer } from '../access/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
+import type { NoteRead } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -58,6 +59,12 @@ export function routeTools(host: Host) {
     clock: systemClock,
     log: host.log,
   };
+}
+
+/** Makes what notes which records people read, as SVC_AUDIT_READS says. */
+export function readNotes({ db, settings }: Host): NoteRead {
+  const isOn = settings.auditReads === 'on';
+  return createReadNotes(db, { audit: createAudit(), clock: systemClock, isOn });
 }
 
 /** Returns the box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */

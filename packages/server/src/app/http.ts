@@ -32,7 +32,7 @@ import { retentionContract } from '../retention/contract.ts';
 import { describeWebhooks, listAllTypes } from '../webhooks/index.ts';
 import { signInOptions } from './access.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { type Host, notReady, routeTools, sealerIn } from './host.ts';
+import { type Host, notReady, readNotes, routeTools, sealerIn } from './host.ts';
 import { addJobs } from './jobs.ts';
 import { addAllFigures } from './metrics.ts';
 import { addNotices, type Notices } from './notices.ts';
@@ -174,6 +174,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
   });
   addRecordsRoutes(http, db, {
     ...tools,
+    noteRead: readNotes(host),
     cold,
     tailWaits: {
       stallMillis: settings.waits.tailStallMillis,

@@ -362,6 +362,11 @@ export const settingGroups = {
         help: 'Days that entries stay in the audit log; 0 = for ever. What is yet to be sealed or copied stays.',
         sharedBy: ['retention'],
       },
+      auditReads: {
+        ...oneOf('SVC_AUDIT_READS', ['off', 'on'], 'off'),
+        help: 'on: the audit log also tells which slices of records people read, in the console and with tokens that they made; pages of one slice are one entry in ten minutes and process.',
+        sharedBy: ['api'],
+      },
       auditCopyUrl: {
         ...url('SVC_AUDIT_COPY_URL', ['file', 's3']),
         help: 'Where the audit log is copied as it grows: file:///folder or s3://bucket/prefix?endpoint=…&region=…, beyond the reach of who can write to the database; unset = nowhere.',

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
+import type { NoteRead } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
@@ -41,6 +42,7 @@ export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
     readonly store: ObjectStore;
     readonly fence: Pick<StoreFence, 'advance' | 'assertOwn' | 'isReadOnly'>;
     readonly cursorKey: () => Buffer;
+    readonly noteRead: NoteRead;
     /** The work on jobs in this process, which is told of those that are made and cancelled here. */
     readonly jobs: { poke(): void; cancel(id: string): void };
   };
@@ -141,15 +143,19 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
       countsMisfits: true,
     }),
   );
-  http.route(exportsContract.previewTemplate, async ({ body, actor }) => {
+  http.route(exportsContract.previewTemplate, async ({ body, actor, request }) => {
     const { template, ...selection } = body;
     const { slice } = await toSelection(db, selection, actor, { place: '/', isJob: true });
-    return previewTemplate({ db, cold: options.cold }, slice, template);
+    return options.noteRead({ actor, request }, { by: 'preview', ...body }, () =>
+      previewTemplate({ db, cold: options.cold }, slice, template),
+    );
   });
-  http.route(exportsContract.previewExport, async ({ body, actor }) => {
-    const { format, ...request } = body;
-    const { slice } = await toSelection(db, request, actor, { place: '/', isJob: true });
-    return previewLines({ db, cold: options.cold }, slice, toFileOptions(format, request, slice));
+  http.route(exportsContract.previewExport, async ({ body, actor, request }) => {
+    const { format, ...asked } = body;
+    const { slice } = await toSelection(db, asked, actor, { place: '/', isJob: true });
+    return options.noteRead({ actor, request }, { by: 'preview', ...body }, () =>
+      previewLines({ db, cold: options.cold }, slice, toFileOptions(format, asked, slice)),
+    );
   });
   addJobRoutes(http, db, options);
 }

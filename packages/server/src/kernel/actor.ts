@@ -13,6 +13,8 @@ export type Actor = {
   readonly expiresAt: string | null;
   /** Present when the call comes from a console session; absent when it carries the token itself. */
   readonly session?: ConsoleSession;
+  /** Present when a person made the token who signed in with the company's identity. */
+  readonly isOfPerson?: true;
   /** Present when the call carries a secret that was rotated out, and is taken for a while. */
   readonly isRotatedOut?: true;
 };
@@ -42,6 +44,11 @@ export function isActorName(name: string): boolean {
 /** Returns whether it is a person, who signed in with the company's identity, and not a token. */
 export function isPerson({ tokenId }: Pick<Actor, 'tokenId'>): boolean {
   return tokenId.startsWith('usr_');
+}
+
+/** Returns whether a person asks, and no program: in a console session, or by a token that a person made. */
+export function isAskedByPerson({ session, isOfPerson }: Actor): boolean {
+  return session !== undefined || isOfPerson === true;
 }
 
 /**

@@ -43,6 +43,16 @@ export function noteAct(
   return audit(db, { actor, request, ...entry });
 }
 
+/**
+ * Reads records, and puts on record that a person did, where that is asked for: which slice, and nothing of what it holds.
+ * `read` is not answered before the entry is written; a slice that is read page by page is noted once.
+ */
+export type NoteRead = <T>(
+  call: Caller,
+  what: { readonly by: string; readonly tenant?: string | undefined } & Record<string, unknown>,
+  read: () => Promise<T>,
+) => Promise<T>;
+
 /** Writes what was done without a request, under the name of whoever did it. */
 export type AuditLocally = (
   db: Queryable,

@@ -1,3 +1,4 @@
+import type { NoteRead } from '../platform/audit.ts';
 import { readBody } from '../platform/http/body.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
@@ -26,29 +27,37 @@ export function addRecordsRoutes(
     cold: ColdReader;
     log: Log;
     tailWaits: TailWaits;
+    noteRead: NoteRead;
     onIngested?(answer: IngestAnswer): void;
   },
 ): void {
-  const { cursorKey, ingest, cold } = options;
+  const { cursorKey, ingest, cold, noteRead } = options;
   const records = createTiers(db, cold);
   http.route(recordsContract.listDatasets, ({ query, actor }) =>
     listDatasets(db, cursorKey(), actor, query),
   );
   http.route(recordsContract.listMonthSums, ({ query, actor }) => listMonthSums(db, actor, query));
-  http.route(recordsContract.listRecords, async ({ query, actor, reply }) => {
+  http.route(recordsContract.listRecords, async ({ query, actor, request, reply }) => {
     reply.type('application/json; charset=utf-8');
-    return listRecords({ db, records }, cursorKey(), actor, query);
+    return noteRead({ actor, request }, { by: 'list', ...query }, () =>
+      listRecords({ db, records }, cursorKey(), actor, query),
+    );
   });
   http.route(countContract.countRecords, ({ query, actor }) =>
     countRecords({ db, cold, cursorKey: cursorKey() }, actor, query),
   );
-  addTailRoute(http, { db, records }, { cursorKey, log: options.log, waits: options.tailWaits });
-  http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
+  const { log, tailWaits: waits } = options;
+  addTailRoute(http, { db, records }, { cursorKey, log, waits, noteRead });
+  http.route(recordsContract.getRecord, async ({ query, actor, request, reply }) => {
     reply.type('application/json; charset=utf-8');
-    return getRecord(records, actor, query);
+    return noteRead({ actor, request }, { by: 'record', ...query }, () =>
+      getRecord(records, actor, query),
+    );
   });
   const readFields = createFieldsReader({ db, cold });
-  http.route(fieldsContract.getFields, ({ query, actor }) => readFields(actor, query));
+  http.route(fieldsContract.getFields, ({ query, actor, request }) =>
+    noteRead({ actor, request }, { by: 'fields', ...query }, () => readFields(actor, query)),
+  );
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {

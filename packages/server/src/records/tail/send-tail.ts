@@ -5,6 +5,7 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/curso
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { createSharedBudget } from '../../kernel/gate.ts';
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
+import type { NoteRead } from '../../platform/audit.ts';
 import { ReaderGone, watchCaller, write } from '../../platform/http/long-answer.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Log } from '../../platform/log.ts';
@@ -29,11 +30,11 @@ const places = { total: 64, each: 16 };
 /** How often it is checked whether the caller may still read. */
 const recheckMillis = 1000;
 
-type Options = { cursorKey: () => Buffer; log: Log; waits: TailWaits };
+type Options = { cursorKey: () => Buffer; log: Log; waits: TailWaits; noteRead: NoteRead };
 
 /** Adds the route that tells records as they are stored. */
 export function addTailRoute(http: HttpServer, source: StoredSource, options: Options): void {
-  const { cursorKey, log, waits } = options;
+  const { cursorKey, log, waits, noteRead } = options;
   const budget = createSharedBudget(places);
   const stopping = new AbortController();
   const shared = createSharedTail(source, { stopping: stopping.signal, log });
@@ -48,7 +49,9 @@ export function addTailRoute(http: HttpServer, source: StoredSource, options: Op
     }
     try {
       const call = { query, actor, request, cursorKey };
-      const { scope, ...begun } = await beginTail(source, call);
+      const { scope, ...begun } = await noteRead(call, { by: 'tail', ...query }, () =>
+        beginTail(source, call),
+      );
       // The head alone tells whether a tail could begin.
       if (request.method === 'HEAD') return reply.type(eventStream).send('');
       const tail: Tail = {
