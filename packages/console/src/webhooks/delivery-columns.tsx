@@ -76,9 +76,10 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   { ...lastStatus, isKept: true },
   column.own('next_retry', 'NEXT RETRY', 94, {
     card: 'note',
-    cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {
-      if (waits) return <EndpointDisabled />;
-      return status === 'abandoned' ? <span className="muted">parked</span> : <NextRetry at={at} />;
+    cell: (delivery) => {
+      if (delivery.waits_for_endpoint) return <EndpointDisabled />;
+      if (delivery.status === 'abandoned') return <span className="muted">parked</span>;
+      return <NextRetry of={delivery} />;
     },
     value: ({ next_retry: at, waits_for_endpoint: waits }) =>
       waits ? 'disabled' : (at ?? 'parked'),

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import type { Delivery } from '../api/types.ts';
 import type { DeliveryStatus } from '../api/values.ts';
 import { formatCount } from '../ui/format.ts';
 import {
@@ -33,8 +34,16 @@ export function StatusMark(props: { status: DeliveryStatus; count?: number }): R
 }
 
 /** When the next attempt is; once that time has come, the delivery only waits for its turn. */
-export function NextRetry({ at }: { at: string | null }): ReactNode {
+export function NextRetry({ of }: { of: Delivery }): ReactNode {
+  const { next_retry: at, paused_until: pause } = of;
   const now = usePageNow();
+  if (pause !== null && pause > (at ?? '')) {
+    return (
+      <span title="Its endpoint failed many times in a row: until then nothing is sent to it">
+        paused, <Moment at={pause} />
+      </span>
+    );
+  }
   const isDue = at !== null && Date.parse(at) <= now;
   return isDue ? <span className="ink">due</span> : <Moment at={at} />;
 }

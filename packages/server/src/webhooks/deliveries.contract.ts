@@ -30,6 +30,7 @@ export const deliverySchema = Type.Object({
   waits_for_endpoint: Type.Boolean({
     description: 'queued or pending, and not sent before its endpoint is enabled',
   }),
+  paused_until: nullable(instantSchema, 'queued or pending, and its endpoint is paused until then'),
   ...placeInOrder,
   tenant: Type.String(),
   endpoint_id: Type.String(),

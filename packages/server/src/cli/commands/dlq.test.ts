@@ -20,6 +20,7 @@ const row: DeliveryRow = {
   failure_class: 'status',
   status: 'abandoned',
   waits_for_endpoint: false,
+  paused_until: null,
   sequence: 1,
   order_key: null,
   waits_for: null,
@@ -108,6 +109,16 @@ test('a pending row that waits for its disabled endpoint says so', async () => {
   api.on('GET /webhook/dlq', list([waiting], 1));
   const { stdout } = await cli('dlq ls --status pending', { isTerminal: true });
   expect(stdout).toMatch(/ 8\/8 +503 +disabled +Serv/);
+});
+
+test('a pending row says until when its endpoint is paused, where that is later', async () => {
+  const soon = '2026-03-05T12:00:40.000000Z';
+  const paused = { ...row, status: 'pending', next_retry: soon };
+  const until = (paused_until: string) => ({ ...paused, paused_until });
+  api.on('GET /webhook/dlq', list([until('2026-03-05T12:05:00.000000Z'), until(soon)], 2));
+  const { stdout } = await cli('dlq ls --status pending', { isTerminal: true });
+  expect(stdout).toMatch(/ 503 +paused, in 5 min +Serv/);
+  expect(stdout).toMatch(/ 503 +in 40 s +Serv/);
 });
 
 test('a pending row whose time has come, and that its endpoint holds up, is due', async () => {

@@ -337,6 +337,18 @@ test('why it waits is read from its endpoint, its lease and its schedule', async
   expect(await seed(isOver, { status: 'pending', dueInSeconds: -5 })).toBe('no_drainer');
 });
 
+test('a row says until when its endpoint is paused, unless it passes the pause', async () => {
+  const paused = await seedEndpoint(service.db, { pausedSeconds: 600 });
+  const isOver = await seedEndpoint(service.db, { pausedSeconds: -1 });
+  const seed = async (...[endpoint, row]: [typeof paused, Parameters<typeof seedDelivery>[2]]) =>
+    (await show(await seedDelivery(service.db, endpoint, row))).json.paused_until;
+  const until = await seed(paused, { status: 'pending' });
+  expect(Date.parse(until)).toBeGreaterThan(Date.now());
+  expect(await seed(paused, { status: 'queued', isProbe: true })).toBeNull();
+  expect(await seed(paused, { status: 'abandoned' })).toBeNull();
+  expect(await seed(isOver, { status: 'pending' })).toBeNull();
+});
+
 test('what is due says whether a drainer runs', async () => {
   const rated = await seedEndpoint(service.db, { rateLimit: 7 });
   const id = await seedDelivery(service.db, rated, { status: 'queued' });

@@ -33,6 +33,10 @@ export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.targe
   d.status in ('queued', 'pending') and exists (
     select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
   ) as waits_for_endpoint,
+  case when d.status in ('queued', 'pending') and not d.is_probe then (
+    select ${instantText('e.paused_until')} from webhook_endpoints e
+    where e.id = d.endpoint_id and e.enabled and e.paused_until > now()
+  ) end as paused_until,
   d.tenant, d.endpoint_id, d.incident_id, d.event_type, d.job_id, ${instantText('d.created_at')} as created_at,
   ${instantText("case when d.replay_id is null or d.status <> 'queued' then d.last_attempt_at end")} as last_attempt_at,
   ${instantText('d.finished_at')} as finished_at,
