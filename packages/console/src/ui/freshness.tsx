@@ -138,10 +138,12 @@ export function FreshnessBanner({
   const results = queries as readonly UseQueryResult<unknown>[];
   const outages = useOutages(results);
   const freshness = freshnessOf(results.map((state, index) => ({ state, outage: outages[index] })));
+  const client = useQueryClient();
+  const { outageOf } = use(OutageContext);
+  // What is shown in place of a first load has no button of its own meanwhile.
   const retry = () => {
-    for (const [index, query] of results.entries()) {
-      if (outages[index] !== undefined) void query.refetch({ cancelRefetch: false });
-    }
+    const predicate = (query: Watched) => outageOf(query) !== undefined;
+    void client.refetchQueries({ type: 'active', predicate }, { cancelRefetch: false });
   };
   const isTrying = results.some(
     ({ isFetching }, index) => isFetching && outages[index] !== undefined,
@@ -181,19 +183,19 @@ function Failing({
   const requestId = error instanceof ApiError ? error.requestId : null;
   const age = dataOf === 0 ? '' : ` (${formatAge(now - dataOf)} old)`;
   return (
-    <div className={`row wrap grow ${classes.failing}`} data-failing>
+    <div className={`row grow gap-8 ${classes.failing}`} data-failing>
       <WarningIcon />
-      {/* A screen reader speaks this once; what changes every second stands outside of it. */}
-      <span role="status">
-        <strong>{describeFailure(error)}</strong> since {formatClock(outage.since, zone)}
-        {dataOf === 0 ? '' : ` · showing data of ${formatClock(dataOf, zone)}`}
-      </span>
-      <span className={classes.count}>
+      <span className="grow">
+        {/* A screen reader speaks this once; what changes every second stands outside of it. */}
+        <span role="status">
+          <strong>{describeFailure(error)}</strong> since {formatClock(outage.since, zone)}
+          {dataOf === 0 ? '' : ` · showing data of ${formatClock(dataOf, zone)}`}
+        </span>
         {age} · {nextTryText(outage, isTrying, now)}
         {requestId === null ? '' : ' · request '}
         {requestId !== null && <code>{requestId}</code>}
       </span>
-      <Button size="compact-xs" variant="default" className="push" onClick={onRetry}>
+      <Button size="compact-xs" variant="default" className="flex-none" onClick={onRetry}>
         RETRY
       </Button>
     </div>
@@ -225,7 +227,11 @@ export function FailurePanel({ error, onRetry }: { error: Error; onRetry: () => 
         </p>
       ))}
       <div className={`row gap-16 ${classes.actions}`}>
-        {details?.status !== 403 && <Button onClick={onRetry}>RETRY</Button>}
+        {details?.status !== 403 && (
+          <Button className={classes.retry} onClick={onRetry}>
+            RETRY
+          </Button>
+        )}
         {outage !== undefined && outage.nextTryAt !== null && (
           <span className="muted nowrap">{nextTryText(outage, isTrying, now)}</span>
         )}
