@@ -146,6 +146,14 @@ test('shows every list as cards on a phone, none of them wider than the page', a
   }
 });
 
+test('shows on a phone which view of ACCESS is chosen, and its table whole', async () => {
+  const page = await filled.open('/access?view=rights', { viewport: { width: 390, height: 844 } });
+  const chosen = page.getByRole('button', { name: 'RIGHTS', pressed: true });
+  const right = (place: Locator) => place.evaluate('(el) => el.getBoundingClientRect().right');
+  await expect.poll(() => right(chosen), patient).toBeLessThanOrEqual(390);
+  expect(await right(page.getByRole('cell', { name: 'report incidents' }))).toBeLessThan(390);
+});
+
 test('keeps path and figures of the records in one row each on half a screen, and filters in two', async () => {
   const page = await filled.open(bigLeaf, { viewport: { width: 1024, height: 768 } });
   await recordRows(page).first().waitFor();

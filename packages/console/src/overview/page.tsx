@@ -138,7 +138,11 @@ function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
       {status && (
         <ul className={classes.processes}>
           {status.processes.map((process) => (
-            <ProcessLine key={process.id} process={process} />
+            <ProcessLine
+              key={process.id}
+              process={process}
+              isOther={process.version !== status.version}
+            />
           ))}
         </ul>
       )}
@@ -159,7 +163,12 @@ function FindingLine({ finding }: { finding: Finding }): ReactNode {
   );
 }
 
-function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
+function ProcessLine(props: {
+  process: ProcessRow;
+  /** Whether it is of another version than the one that answers. */
+  isOther: boolean;
+}): ReactNode {
+  const { process, isOther } = props;
   const { host, pid, command, roles, state, version, since, seen_at: seenAt } = process;
   const seconds = Math.round(process.silent_seconds);
   const isLive = state === 'live';
@@ -175,7 +184,7 @@ function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
         </strong>
         <span>{command === 'serve' ? roles.join(', ') : `svcctl ${command}`}</span>
       </span>
-      <span className={`cut muted right ${classes.version}`}>{visibleText(version)}</span>
+      <span className="muted nowrap right">{isOther && visibleText(version)}</span>
       <span className="muted nowrap right">
         {isLive ? 'started ' : 'seen '}
         <Moment at={isLive ? since : seenAt} />

@@ -28,6 +28,8 @@ export function ViewSwitch<View extends string>(props: {
           key={view}
           type="button"
           aria-pressed={view === props.view}
+          // Of many views on a phone the chosen one is brought to where it is seen.
+          ref={view === props.view ? bringIntoView : undefined}
           onClick={() => props.onView(view)}
         >
           {props.isCaps ? view.toUpperCase() : view}
@@ -35,6 +37,10 @@ export function ViewSwitch<View extends string>(props: {
       ))}
     </fieldset>
   );
+}
+
+function bringIntoView(button: HTMLButtonElement | null): void {
+  button?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 }
 
 /** The bar above a list: at its left what is shown of it, at its right how old it is, and what can be done. */

@@ -4,10 +4,8 @@ import type { Delivery } from '../api/types.ts';
 import { failureWords, outcomeWords } from '../api/values.ts';
 import { deliveryFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
-import classes from '../ui/list-page.module.css';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListBar, ListPage } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
-import { PollNote } from '../ui/poll.tsx';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
@@ -45,47 +43,50 @@ export function DeliveriesPage(): ReactNode {
   );
   return (
     <ListPage>
-      <div className={classes.bar}>
-        <ListFilters
-          label="Filters of the deliveries"
-          filters={deliveryFilters}
-          search={search}
-          update={update}
-          searched="text"
-          words={failureWords}
-          own={{
-            ...(tenant !== undefined && { tenant: null }),
-            // An id of any kind is asked for by the field `id`.
-            incident: search.incident && (
-              <Button
-                title="Show those of all incidents"
-                onClick={() => update({ incident: undefined, cursor: undefined })}
-              >
-                {shortId(search.incident)} ×
-              </Button>
-            ),
-            endpoint: (
-              <EndpointFilter
-                tenant={tenant ?? search.tenant}
-                value={search.endpoint}
-                onChange={(endpoint) => update({ endpoint, cursor: undefined })}
-              />
-            ),
-            // Whoever comes from a bulk job has both.
-            job: search.job !== undefined && (
-              <Button
-                title="Show those of no job, too"
-                onClick={() => update({ job: undefined, outcome: undefined, cursor: undefined })}
-              >
-                {shortId(search.job)}
-                {search.outcome !== undefined && ` · ${outcomeWords[search.outcome]}`} ×
-              </Button>
-            ),
-            outcome: null,
-          }}
-        />
-        <PollNote queries={[list]} also={open === undefined ? [] : [delivery]} />
-      </div>
+      <ListBar
+        left={
+          <ListFilters
+            label="Filters of the deliveries"
+            filters={deliveryFilters}
+            search={search}
+            update={update}
+            searched="text"
+            words={failureWords}
+            own={{
+              ...(tenant !== undefined && { tenant: null }),
+              // An id of any kind is asked for by the field `id`.
+              incident: search.incident && (
+                <Button
+                  title="Show those of all incidents"
+                  onClick={() => update({ incident: undefined, cursor: undefined })}
+                >
+                  {shortId(search.incident)} ×
+                </Button>
+              ),
+              endpoint: (
+                <EndpointFilter
+                  tenant={tenant ?? search.tenant}
+                  value={search.endpoint}
+                  onChange={(endpoint) => update({ endpoint, cursor: undefined })}
+                />
+              ),
+              // Whoever comes from a bulk job has both.
+              job: search.job !== undefined && (
+                <Button
+                  title="Show those of no job, too"
+                  onClick={() => update({ job: undefined, outcome: undefined, cursor: undefined })}
+                >
+                  {shortId(search.job)}
+                  {search.outcome !== undefined && ` · ${outcomeWords[search.outcome]}`} ×
+                </Button>
+              ),
+              outcome: null,
+            }}
+          />
+        }
+        queries={[list]}
+        also={open === undefined ? [] : [delivery]}
+      />
       <PagedList
         list="deliveries"
         label="Deliveries"

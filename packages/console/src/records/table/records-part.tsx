@@ -110,7 +110,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           total={total}
           note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
         />
-        {where !== undefined && event === undefined && fault === undefined && (
+        {hasLabel(search) && total === null && event === undefined && fault === undefined && (
           <CountMatches counting={counting} />
         )}
         {live.held > 0 && (

@@ -37,7 +37,7 @@ export const tenantColumns: readonly Column<TenantState>[] = [
     cell: (row, tabIndex) => <ShareBar share={row} tabIndex={tabIndex} />,
     value: ({ hot_count }) => hot_count,
   }),
-  column.count('records', 'RECORDS', 96, { card: 'title', value: ({ count }) => count }),
+  column.count('records', 'RECORDS', 96, { card: 'fact', value: ({ count }) => count }),
   column.own('cold_stored_bytes', 'COLD, STORED IN', 144, {
     isFigure: true,
     rank: 3,

@@ -61,7 +61,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
     value: ({ breaker }) => breaker.state,
   }),
-  column.own('backlog', 'BACKLOG', 84, {
+  column.own('backlog', 'WAITING', 84, {
     isFigure: true,
     card: 'fact',
     cell: ({ backlog }) => (
@@ -106,13 +106,15 @@ export function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {
   return (
     <span className="word-mark warn">
       <PendingIcon />
-      {state}
-      {state === 'open' && until !== null && (
-        <>
-          {' '}
-          · ends <Moment at={until} />
-        </>
-      )}
+      <span>
+        {state}
+        {state === 'open' && until !== null && (
+          <>
+            {' '}
+            · tried <Moment at={until} />
+          </>
+        )}
+      </span>
     </span>
   );
 }

@@ -303,6 +303,12 @@ function Confirmation(props: ConfirmationProps): ReactNode {
   );
 }
 
+/** How many deliveries wait, as a clause: `1 delivery waits`. */
+function waitText(backlog: Endpoint['backlog']): string {
+  if (backlog.count === 0) return 'Nothing waits';
+  return backlog.count === 1 ? '1 delivery waits' : `${backlogText(backlog)} deliveries wait`;
+}
+
 type QuestionWords = {
   title: string;
   keep?: string;
@@ -316,7 +322,7 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
     keep: 'Keep it as it is',
     answer: 'Enable and discard',
     text: ({ backlog, type }) =>
-      `${backlogText(backlog)} deliveries wait for it. ${type === 'pull' ? 'Its receiver fetches them' : 'They are sent as fast as its rate and its receiver allow'}, unless you discard them: that cannot be undone.`,
+      `${waitText(backlog)} for it. ${type === 'pull' ? 'Its receiver fetches them' : 'They are sent as fast as its rate and its receiver allow'}, unless you discard them: that cannot be undone.`,
   },
   rotate: {
     title: 'Give it a new secret?',
@@ -334,7 +340,7 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
     title: 'Delete this endpoint?',
     answer: 'Delete',
     text: ({ backlog, ...endpoint }) =>
-      `${backlog.count === 0 ? 'Nothing waits' : `${backlogText(backlog)} deliveries wait`} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
+      `${waitText(backlog)} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
   },
 };
 

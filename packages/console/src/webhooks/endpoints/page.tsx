@@ -4,16 +4,14 @@ import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { endpointFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
-import { filtersOf, noneOf } from '../../ui/hash-state.ts';
-import { Empty } from '../../ui/list.tsx';
-import classes from '../../ui/list-page.module.css';
+import { noneOf } from '../../ui/hash-state.ts';
 import { ListBar, ListPage, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
-import { List } from '../../ui/table/list.tsx';
-import { type UpdateSearch, usePageSearch } from '../../ui/use-search.ts';
+import { PagedList } from '../../ui/table/list.tsx';
+import { usePageSearch } from '../../ui/use-search.ts';
 import { useOnlyTenant, useOwnColumns } from '../only-tenant.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
@@ -54,8 +52,6 @@ export function EndpointsPage(): ReactNode {
   );
   const open = panel.idOf('endpoint');
   const rows = list.data?.data;
-  const next = list.data?.next_cursor ?? null;
-  const isFiltered = filtersOf(search, endpointFilters).some((value) => value !== undefined);
   if (search.view === 'types') {
     return (
       <ListPage>
@@ -92,27 +88,20 @@ export function EndpointsPage(): ReactNode {
           </Button>
         )}
       </ListBar>
-      <List
-        queries={[list]}
-        name="endpoints"
-        placeholders={12}
-        empty={
-          <NoEndpoints
-            onClear={
-              isFiltered ? () => update({ ...noneOf(endpointFilters), cursor: undefined }) : null
-            }
-          />
-        }
+      <PagedList
         list="endpoints"
         label="Endpoints"
+        one="endpoint"
         columns={columns}
-        rows={rows ?? []}
         keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        filters={endpointFilters}
+        words={{ none: 'No endpoints yet', advice: whereIncidentsGo }}
         open={open}
-        place={JSON.stringify([filtersOf(search, endpointFilters), search.cursor])}
         onOpen={(id) => panel.open('endpoint', id)}
       />
-      <Pager next={next} search={search} update={update} />
       {open !== undefined && (
         <EndpointDrawer
           id={open}
@@ -126,34 +115,9 @@ export function EndpointsPage(): ReactNode {
   );
 }
 
-/** Says that there are none, or none with these filters, which can be removed. */
-function NoEndpoints({ onClear }: { onClear: (() => void) | null }): ReactNode {
-  if (onClear !== null) return <Empty title="No endpoint matches" onClear={onClear} />;
-  return (
-    <Empty title="No endpoints yet">
-      <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
-    </Empty>
-  );
-}
-
-function Pager(props: {
-  next: string | null;
-  search: EndpointsSearch;
-  update: UpdateSearch<EndpointsSearch>;
-}): ReactNode {
-  const { next, search, update } = props;
-  if (next === null && search.cursor === undefined) return null;
-  return (
-    <div className={classes.pager}>
-      <Button disabled={search.cursor === undefined} onClick={() => update({ cursor: undefined })}>
-        ‹ FIRST
-      </Button>
-      <Button disabled={next === null} onClick={() => update({ cursor: next ?? undefined })}>
-        NEXT ›
-      </Button>
-    </div>
-  );
-}
+const whereIncidentsGo = (
+  <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+);
 
 function useEndpoints(search: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
   const params = { ...listParams(endpointFilters, search, 200), include: 'hours' };

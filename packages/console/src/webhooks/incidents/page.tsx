@@ -3,9 +3,7 @@ import type { ReactNode } from 'react';
 import { failureWords } from '../../api/values.ts';
 import { incidentFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
-import classes from '../../ui/list-page.module.css';
-import { ListPage } from '../../ui/list-page.tsx';
-import { PollNote } from '../../ui/poll.tsx';
+import { ListBar, ListPage } from '../../ui/list-page.tsx';
 import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
 import { PagedList } from '../../ui/table/list.tsx';
@@ -43,28 +41,31 @@ export function IncidentsPage(): ReactNode {
   const ofPanel: UseQueryResult[] = seesDeliveries ? [incident, deliveries] : [incident];
   return (
     <ListPage>
-      <div className={classes.bar}>
-        <ListFilters
-          label="Filters of the incidents"
-          className={ownClasses.filters}
-          filters={shownFilters}
-          search={search}
-          update={update}
-          searched="text"
-          words={{ ...failureWords, failed: 'with failed deliveries' }}
-          own={{
-            ...(tenant !== undefined && { tenant: null }),
-            endpoint: seesDeliveries && (
-              <EndpointFilter
-                tenant={tenant ?? search.tenant}
-                value={search.endpoint}
-                onChange={(endpoint) => update({ endpoint, cursor: undefined })}
-              />
-            ),
-          }}
-        />
-        <PollNote queries={[list]} also={open === undefined ? [] : ofPanel} />
-      </div>
+      <ListBar
+        left={
+          <ListFilters
+            label="Filters of the incidents"
+            className={ownClasses.filters}
+            filters={shownFilters}
+            search={search}
+            update={update}
+            searched="text"
+            words={{ ...failureWords, failed: 'with failed deliveries' }}
+            own={{
+              ...(tenant !== undefined && { tenant: null }),
+              endpoint: seesDeliveries && (
+                <EndpointFilter
+                  tenant={tenant ?? search.tenant}
+                  value={search.endpoint}
+                  onChange={(endpoint) => update({ endpoint, cursor: undefined })}
+                />
+              ),
+            }}
+          />
+        }
+        queries={[list]}
+        also={open === undefined ? [] : ofPanel}
+      />
       <PagedList
         list="incidents"
         label="Incidents"
