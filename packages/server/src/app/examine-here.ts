@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../checks/contract.ts';
@@ -34,7 +35,7 @@ const checksHere: readonly Check<Here>[] = [
   {
     name: 'data_folder',
     severity: 'critical',
-    look: ({ settings }) => lookAtFolder(settings.dataDir),
+    look: ({ settings }) => lookAtFolder(settings),
     well: 'the data folder can be read and written',
     remedy:
       'The first start makes it. Else mend SVC_DATA_DIR, or give the folder to the user of the service.',
@@ -101,11 +102,30 @@ async function openHere(
 }
 
 /** Exported for its test. */
-export async function lookAtFolder(dataDir: string, nowMillis = Date.now()): Promise<Problem[]> {
+export async function lookAtFolder(
+  {
+    dataDir,
+    databaseUrl,
+    secretKey,
+  }: Pick<Settings, 'dataDir'> & Partial<Pick<Settings, 'databaseUrl' | 'secretKey'>>,
+  nowMillis = Date.now(),
+): Promise<Problem[]> {
   try {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     return [{ text: `the data folder ${dataDir} cannot be read and written: ${String(error)}` }];
+  }
+  // With DATABASE_URL the check of processes compares the key with the database.
+  const isBegun = databaseUrl === undefined && existsSync(join(dataDir, 'postgres', 'PG_VERSION'));
+  if (isBegun && secretKey === undefined && !existsSync(join(dataDir, 'secret-key'))) {
+    return [
+      {
+        text: `${join(dataDir, 'secret-key')} is missing, the key that webhook secrets in the database of this folder are encrypted with`,
+        remedy:
+          'Put the file back, or set SVC_SECRET_KEY to that key. Only if it is lost for good, take another one.',
+        command: 'svcctl keys rotate --lost',
+      },
+    ];
   }
   for (const name of ['admin-token', 'secret-key']) {
     const path = join(dataDir, name);

@@ -12,6 +12,9 @@ test.each([
   'keys rotate --lost --yes',
   'records recount --yes',
   'audit reseal --yes',
+  'tokens create --local --name rescue --preset admin',
+  'drain',
+  'migrate',
 ])('%s makes no database where there is none, and says where it looked', async (words) => {
   const { code, stderr } = await run(words.split(' '), {
     cwd: folder.path,

@@ -16,7 +16,7 @@ export async function openApp({ io }: Context) {
 
 /**
  * As `openApp`, for what has no use without data, such as a backup: in a wrong folder it would make a database there, and
- * take that for the service. Throws `database_unusable` where there is none.
+ * take that for the service's. Throws `database_unusable` where there is none.
  */
 export async function openMadeApp(context: Context) {
   const opened = await openApp(context);

@@ -36,13 +36,13 @@ test('applies the example of the docs, and then finds nothing to do', async () =
   expect(dry.code).toBe(2);
   expect(dry.stdout).toContain('+ endpoint TX/shop\n');
   expect(dry.stderr).toContain('config_differs');
-  const missing = await cli('apply svcctl.yaml');
+  const missing = await cli('apply svcctl.yaml --yes');
   expect(missing.code).toBe(2);
   expect(missing.stderr).toMatch(/SHOP_[A-Z]+ is not set|shop.secret cannot be read/);
   expect(await jsonOf('event-types ls --json type')).toEqual([]);
 
   await put('shop.secret', `${secret}\n`);
-  const done = await ok('apply svcctl.yaml', { env });
+  const done = await ok('apply svcctl.yaml --yes', { env });
   const secrets = done.stdout
     .trim()
     .split('\n')
@@ -358,4 +358,17 @@ test('a target of notices that is to tell a tenant gives way to another, once th
   expect([after.tenant, others]).toEqual(['TX', []]);
   expect(after.id).not.toBe(before[0].id);
   expect((await ok('apply told.yaml')).stderr).toBe('Nothing differs.\n');
+});
+
+test('a new policy that deletes, or lifts the hold of the default, is asked for', async () => {
+  const make = async (policy: string) => {
+    await put('policy.yaml', `policies:\n  - { tenant: NEW, ${policy} }\n`);
+    return cli('apply policy.yaml');
+  };
+  const refused = await make('delete_days: 30');
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('--yes');
+  await ok('retention policy set * --hold --yes');
+  expect((await make('hot_days: 30')).stderr).toContain('--yes');
+  expect((await make('hot_days: 30, hold: true')).stderr).toContain('1 made');
 });

@@ -49,6 +49,8 @@ export type Kind = {
   readonly isKept?: (held: Held) => boolean;
   /** Whether a change takes away what does not come back. */
   readonly takesAway?: (before: Row, after: Row) => boolean;
+  /** What holds of a thing for as long as it has no row of its own; undefined: nothing. */
+  readonly before?: (held: readonly Held[]) => Row | undefined;
 };
 
 async function all<R extends ListRoute>({ io }: Context, client: Client, route: R) {
@@ -92,6 +94,7 @@ const policies: Kind = {
     (before.hold === true && after.hold === false) ||
     (after.delete_days !== null &&
       (before.delete_days === null || Number(after.delete_days) < Number(before.delete_days))),
+  before: (held) => held.find(({ id }) => id === '*')?.row,
 };
 
 function putPolicy({ client }: Target, { tenant, ...body }: Row) {

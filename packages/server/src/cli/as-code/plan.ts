@@ -39,7 +39,11 @@ export async function planSteps(
       const same = found.find((one) => Object.keys(changeOf(kind, one, row)).length === 0);
       if (same !== undefined) continue;
       const [first] = found;
-      kept.push(first ? changeStep(kind, first, row, resolve) : createStep(kind, row, resolve));
+      kept.push(
+        first
+          ? changeStep(kind, first, row, resolve)
+          : createStep(kind, row, { resolve, before: kind.before?.(held) }),
+      );
     }
     const { remove } = kind;
     if (!prune || remove === null) continue;
@@ -66,7 +70,12 @@ function grouped(kind: Kind, held: readonly Held[]): Map<string, Held[]> {
 
 const titleOf = (kind: Kind, row: Row) => `${kind.one} ${nameOf(kind, row)}`;
 
-function createStep(kind: Kind, row: Row, resolve: Resolve): Step {
+function createStep(
+  kind: Kind,
+  row: Row,
+  { resolve, before }: { resolve: Resolve; before: Row | undefined },
+): Step {
+  const whole = wholeOf(kind, row);
   const members = Object.entries(kind.fields).flatMap(([name, usual]) => {
     const value = row[name];
     return value === undefined || isSame(kind, name, value, usual)
@@ -74,10 +83,11 @@ function createStep(kind: Kind, row: Row, resolve: Resolve): Step {
       : [`${name}: ${shown(kind, name, value)}`];
   });
   return {
-    ...{ sign: '+', title: titleOf(kind, row), lines: members, isGrave: false },
+    ...{ sign: '+', title: titleOf(kind, row), lines: members },
+    isGrave: before !== undefined && (kind.takesAway?.(before, whole) ?? false),
     async prepare() {
-      const whole = await resolve(kind, wholeOf(kind, row));
-      return (on) => kind.create(on, whole);
+      const resolved = await resolve(kind, whole);
+      return (on) => kind.create(on, resolved);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { formatCount } from '../../kernel/values.ts';
 import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
-import { openApp } from '../own-app.ts';
+import { openMadeApp } from '../own-app.ts';
 import { interrupted } from '../retry.ts';
 import { command } from '../verb.ts';
 
@@ -18,7 +18,7 @@ export const drain = command({
   options: [['--json', 'print the counts as JSON']],
   async act(context, { json }) {
     const { io } = context;
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
     context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
     if (io.signal.aborted) throw interrupted();

@@ -1,4 +1,4 @@
-import { openApp } from '../own-app.ts';
+import { openMadeApp } from '../own-app.ts';
 import { command } from '../verb.ts';
 
 export const migrate = command({
@@ -10,7 +10,7 @@ export const migrate = command({
     'DATABASE_URL=postgresql://svcctl@db/svcctl svcctl migrate',
   ],
   async act(context) {
-    const { settings, app, log } = await openApp(context);
+    const { settings, app, log } = await openMadeApp(context);
     const { applied, schema } = await app.migrateOwnDatabase(settings, log, context.io.signal);
     const lines = [...applied.map((name) => `applied ${name}`), `schema ${schema}`];
     await context.out.write(`${lines.join('\n')}\n`);

@@ -8,7 +8,7 @@ import { formatRelative } from '../format.ts';
 import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
-import { type App, openApp } from '../own-app.ts';
+import { type App, openMadeApp } from '../own-app.ts';
 import { jsonOption, type Verbs, verb } from '../verb.ts';
 
 const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
@@ -106,7 +106,7 @@ const create = verb({
 type LocalRequest = Parameters<App['createLocalToken']>[2];
 
 async function createLocally(context: Context, request: LocalRequest) {
-  const { settings, app, log } = await openApp(context);
+  const { settings, app, log } = await openMadeApp(context);
   return app.createLocalToken(settings, log, request);
 }
 
