@@ -122,7 +122,7 @@ test('a database that the command itself cannot reach is told with what the driv
   const one = new Error('connect ECONNREFUSED ::1:5432');
   for (const cause of [one, new AggregateError([one, new Error('another')])]) {
     const failure = toFailure(new AppError('database_unavailable', { cause }));
-    expect(failure.hints).toEqual(['DATABASE_URL: connect ECONNREFUSED ::1:5432']);
+    expect(failure.hints).toEqual(['the database: connect ECONNREFUSED ::1:5432']);
   }
 });
 

@@ -57,7 +57,7 @@ export function toFailure(error: unknown): Failure {
 /** What the driver said of a database that this command itself could not reach: the settings are the caller's own. */
 function reasonsOf(cause: unknown): string[] {
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-  return first instanceof Error ? [`DATABASE_URL: ${first.message}`] : [];
+  return first instanceof Error ? [`the database: ${first.message}`] : [];
 }
 
 /** The failure as one JSON object, which programs read from stderr. */

@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { open, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -47,6 +47,20 @@ test('a full file makes the writer wait until the reader has emptied it', async 
   expect(Buffer.concat(rest).equals(Buffer.concat(chunks))).toBe(true);
   await queue.close();
 });
+
+test.runIf(process.platform === 'linux')(
+  'on a full disk the reader sets the pace, and every byte arrives',
+  async () => {
+    // A device on which each write ends with ENOSPC.
+    const queue = new SpillQueue(dir.path, 64 * miB, () => open('/dev/full', 'r+'));
+    const chunks = Array.from({ length: 12 }, (_, n) => Buffer.alloc(miB, n));
+    const reading = readAll(queue);
+    for (const chunk of chunks) await queue.push(chunk);
+    queue.end();
+    expect((await reading).equals(Buffer.concat(chunks))).toBe(true);
+    await queue.close();
+  },
+);
 
 test('a patient writer waits for room in memory and writes nothing to the disk', async () => {
   const queue = new SpillQueue(join(dir.path, 'nowhere'), 64 * miB);

@@ -1,6 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../kernel/ids.ts';
+import { systemCode } from '../../platform/objects/objects.ts';
 import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
 
 /** How much is kept in memory, and how much is read from the file at a time. */
@@ -14,6 +15,7 @@ const readBytes = 256 * 1024;
 export class SpillQueue {
   readonly #dir: string;
   readonly #maxFileBytes: number;
+  readonly #openFile: (dir: string) => Promise<FileHandle>;
   /** The chunks in memory. They are older than everything in the file. */
   #memory: RowPiece[] = [];
   #memoryLength = 0;
@@ -26,12 +28,13 @@ export class SpillQueue {
   #filesLeft = 0;
   #wake: (() => void)[] = [];
 
-  constructor(dir: string, maxFileBytes: number) {
+  constructor(dir: string, maxFileBytes: number, openFile = openNameless) {
     this.#dir = dir;
     this.#maxFileBytes = maxFileBytes;
+    this.#openFile = openFile;
   }
 
-  /** Adds a chunk; it waits while the file is full. `isPatient`, without a snapshot, waits for memory instead. */
+  /** Adds a chunk; it waits while the file or its disk is full. `isPatient`, without a snapshot, waits for memory instead. */
   async push(chunk: RowPiece, isPatient = false): Promise<void> {
     if (!Buffer.isBuffer(chunk) && !isPatient) {
       for await (const bytes of bytesOf([chunk])) await this.push(bytes);
@@ -46,9 +49,14 @@ export class SpillQueue {
       await this.#change();
       this.#throwIfFailed();
     }
-    if (Buffer.isBuffer(chunk) && !this.#hasRoom(chunk)) {
-      await this.#append(chunk);
-    } else {
+    const isSpilled =
+      Buffer.isBuffer(chunk) && !this.#hasRoom(chunk) && (await this.#append(chunk));
+    if (!isSpilled) {
+      // On a full disk the reader sets the pace.
+      while (!this.#hasRoom(chunk)) {
+        await this.#change();
+        this.#throwIfFailed();
+      }
       this.#memory.push(chunk);
       this.#memoryLength += chunk.length;
       if (!Buffer.isBuffer(chunk)) this.#filesLeft += 1;
@@ -114,7 +122,18 @@ export class SpillQueue {
     return this.#readAt === this.#writeAt;
   }
 
-  async #append(chunk: Buffer): Promise<void> {
+  /** Writes a chunk to the file. False: the disk has no room for it, and nothing was added. */
+  async #append(chunk: Buffer): Promise<boolean> {
+    try {
+      await this.#write(chunk);
+      return true;
+    } catch (error) {
+      if (['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '')) return false;
+      throw error;
+    }
+  }
+
+  async #write(chunk: Buffer): Promise<void> {
     const file = this.#file ?? (await this.#open());
     if (this.#isFileEmpty) {
       this.#readAt = 0;
@@ -147,7 +166,7 @@ export class SpillQueue {
   }
 
   async #open(): Promise<FileHandle> {
-    this.#file = await openNameless(this.#dir);
+    this.#file = await this.#openFile(this.#dir);
     if (this.#failure === null) return this.#file;
     // The queue was closed while the file was being opened.
     await this.close();

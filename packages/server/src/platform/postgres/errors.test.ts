@@ -32,6 +32,14 @@ test.each(['a client', 'a pool'])(
   },
 );
 
+test('a connection that a full disk refuses is waited for, and told so', () => {
+  const refused = said('could not write init file: No space left on device');
+  Object.assign(refused, { code: '53100', severity: 'FATAL' });
+  const error = translateDatabaseError(refused);
+  expect(error).toMatchObject({ code: 'database_unavailable', retryAfterSeconds: 30 });
+  expect(String(error)).toContain('its disk is full');
+});
+
 test('another error without a code of its own is not told as an outage', () => {
   const error = said('cache lookup failed for relation 1');
   expect(translateDatabaseError(error)).toBe(error);

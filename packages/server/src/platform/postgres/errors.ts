@@ -72,7 +72,7 @@ export function translateDatabaseError(error: unknown): unknown {
     }
     if (lostWorker.test(error.message)) return unavailable(error);
     // It accepts no connections for a while, as while it is being cloned, or none of this role.
-    if (error.severity === 'FATAL') return unavailable(error);
+    if (error.severity === 'FATAL') return fullCodes.has(code) ? full(error) : unavailable(error);
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
     }
@@ -108,6 +108,16 @@ export function translateDatabaseError(error: unknown): unknown {
     ('syscall' in error && error.syscall === 'connect') ||
     clientMessages.some((message) => error.message.includes(message));
   return isNetwork ? unavailable(error) : error;
+}
+
+/** A connection that a full disk refuses is waited for as any other, and its reason told. */
+function full(cause: Error): AppError {
+  return new AppError('database_unavailable', {
+    detail:
+      'The database gives no connection, because its disk is full. Make room there; then it goes on by itself.',
+    retryAfterSeconds: 30,
+    cause,
+  });
 }
 
 function unavailable(cause: Error): AppError {
