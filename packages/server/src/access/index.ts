@@ -1,4 +1,3 @@
-export { tellAddressRefusals } from './address-refusals.ts';
 export { listWaitingApprovals } from './approval-queries.ts';
 export { createApprove, endApprovals } from './approvals.ts';
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
@@ -24,5 +23,6 @@ export {
   createAuthenticate,
   createSignInCode,
   type SessionOptions,
+  tellAddressRefusals,
 } from './sessions.ts';
 export { createToken, describeToken, makeFirstAdminToken } from './tokens.ts';

@@ -1,10 +1,13 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { type Actor, requireCurrentSecret, requireScope } from '../kernel/actor.ts';
+import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
+import type { Log } from '../platform/log.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { userAgentOf } from './audit.ts';
 import type { Confirmation, Session, SignIn } from './contract.ts';
@@ -39,6 +42,8 @@ const linkSeconds = 60 * 60;
 /** How long a session may do what is destructive after it has given its token again. */
 const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
+/** So long no other refusal of the same token is written down by this process. */
+const quietMillis = 600_000;
 
 /**
  * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
@@ -55,10 +60,8 @@ export function createAuthenticate(
       const visitor = await findVisitor(db, request, publicUrl);
       if (visitor !== undefined) return visitor;
     }
-    const secret = readCookie(cookie, request, publicUrl);
-    if (authorization !== undefined || secret === undefined) {
-      return authenticateToken(db, { authorization, request }, findToken);
-    }
+    const secret = authorization === undefined && readCookie(cookie, request, publicUrl);
+    if (!secret) return authenticateToken(db, { authorization, request }, findToken);
     if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     const row = await queries.findTokenBySession(db, hash);
@@ -69,6 +72,32 @@ export function createAuthenticate(
       await queries.keepSession(db, hash, idleSeconds).catch(() => {});
     }
     return { ...actor, session: { confirmedUntil: row.confirmed_until } };
+  };
+}
+
+/** Audits the use of a token, perhaps found by somebody, from a wrong address: once in ten minutes, against floods. */
+export function tellAddressRefusals(
+  authenticate: (request: FastifyRequest) => Promise<Actor>,
+  { db, audit, clock, log }: { db: Queryable; audit: Audit; clock: Clock; log: Log },
+): (request: FastifyRequest) => Promise<Actor> {
+  const toldAtMillis = new LRUCache<string, number>({ max: 10_000 });
+  return async (request) => {
+    try {
+      return await authenticate(request);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'address_refused') throw error;
+      const actor = error.cause as Actor;
+      const { tokenId: target, tenants } = actor;
+      if (clock() - (toldAtMillis.get(target) ?? 0) >= quietMillis) {
+        toldAtMillis.set(target, clock());
+        const entry = { actor, request, action: 'token.refuse', target, tenants };
+        // The caller stays refused whether or not the refusal can be written down.
+        await audit(db, { ...entry, after: { code: error.code } }).catch((err: unknown) =>
+          log.warn({ err, target }, 'a refused token could not be told in the audit log'),
+        );
+      }
+      throw error;
+    }
   };
 }
 

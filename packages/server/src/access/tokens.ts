@@ -209,8 +209,9 @@ export function secretOf(authorization: string | undefined): string | undefined 
 
 /** Throws 403 `address_refused` for other addresses than the token's; not which, in case somebody found it. */
 export function requireAddress(row: queries.TokenState, request: FastifyRequest): void {
+  if (row.addresses === null) return;
   const address = clientAddress(request);
-  if (row.addresses === null || isWithin(row.addresses)(address)) return;
+  if (isWithin(row.addresses)(address)) return;
   throw new AppError('address_refused', {
     detail: `This token may not be used from your address, ${address}. Ask an admin for one that may.`,
     cause: actorOf(row),
