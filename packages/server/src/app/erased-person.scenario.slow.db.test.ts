@@ -1,0 +1,187 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import sql, { raw } from 'sql-template-tag';
+import { expect, test, vi } from 'vitest';
+import { useFolder } from '../../test/folder.ts';
+import { answer, useReceiver } from '../../test/receiver.ts';
+import { useTestService } from '../../test/service.ts';
+import { use } from '../../test/use.ts';
+import { createDuckDb, literal } from '../platform/duckdb.ts';
+import { createLog } from '../platform/log.ts';
+import { backUp } from './backup.ts';
+import { optionsFor, toolsFor, untilMoved } from './testing/backups.ts';
+
+// A service with everything in its folder, so that all files can be searched.
+const service = useTestService({
+  SVC_COLD_GRACE_SECONDS: '0',
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+});
+const folder = useFolder('once');
+const receiver = useReceiver('once');
+const duckdb = use(
+  async () =>
+    createDuckDb({
+      ...{ memoryBytes: 256 * 2 ** 20, threads: 1, niceness: 0, log: createLog('silent') },
+      tempDir: join(folder.path, 'duckdb'),
+    }),
+  (opened) => opened.close(),
+);
+
+/** What tells of the person: a value, what stands beside it, and the id of an event. */
+const traces = ['kim-4711', 'beside-of-kim', 'event-of-kim'];
+const hasTrace = (text: string) => traces.some((trace) => text.includes(trace));
+
+/** The tables that have a trace, in text or in bytes. */
+async function searchTables(): Promise<string[]> {
+  const tables = await service.db.query<{ name: string }>(sql`
+    select oid::regclass::text as name from pg_class
+    where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`);
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await service.db.query<{ row: string }>(
+      sql`select one::text as row from ${raw(name)} one`,
+    );
+    const inBytes = (row: string) =>
+      [...row.matchAll(/\\x([0-9a-f]+)/g)].some(([, hex = '']) =>
+        hasTrace(String(Buffer.from(hex, 'hex'))),
+      );
+    if (rows.some(({ row }) => hasTrace(row) || inBytes(row))) found.push(name);
+  }
+  return found;
+}
+
+/** The files below a folder that have a trace in their names or bytes, or in the rows of Parquet. */
+async function searchFiles(root: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const text = hasTrace(path) || hasTrace(await textOf(path));
+    if (text || (path.endsWith('.parquet') && hasTrace(await rowsOf(path)))) found.push(path);
+  }
+  return found;
+}
+
+/** What stands in a file, unpacked; nothing where it was removed meanwhile. */
+async function textOf(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  });
+  return (path.endsWith('.br') ? brotliDecompressSync(bytes) : bytes).toString('latin1');
+}
+
+async function rowsOf(path: string): Promise<string> {
+  const rows = await duckdb
+    .run<{ row: string }>(
+      `select one::varchar as row from read_parquet(${literal(path)}, hive_partitioning = false) one`,
+    )
+    .catch((error: unknown) => {
+      if (existsSync(path)) throw error;
+      return [];
+    });
+  return rows.map(({ row }) => row).join('\n');
+}
+
+/** The answers that tell of a trace. */
+async function searchAnswers(exports: readonly string[]): Promise<string[]> {
+  const paths = [
+    '/enrichment/records?tenant=P&limit=100',
+    '/enrichment/fields?tenant=P',
+    '/incidents?tenant=P',
+    '/webhook/deliveries?tenant=P',
+    '/webhook/dlq?status=abandoned&tenant=P',
+    '/retention/moves?tenant=P',
+    '/audit?limit=500',
+    '/exports?limit=100',
+    ...exports.map((id) => `/exports/${id}/file`),
+  ];
+  const found: string[] = [];
+  for (const path of paths) if (hasTrace((await service.call('GET', path)).text)) found.push(path);
+  const body = { tenant: 'P' };
+  const streamed = await service.call('POST', '/exports/ndjson', { body });
+  expect(streamed.status).toBe(200);
+  if (hasTrace(streamed.text)) found.push('/exports/ndjson');
+  for (const each of (await service.call('GET', '/incidents?tenant=P')).json.data) {
+    if (hasTrace((await service.call('GET', `/incidents/${each.id}`)).text)) found.push(each.id);
+  }
+  for (const each of (await service.call('GET', '/webhook/deliveries?tenant=P')).json.data) {
+    if (hasTrace((await service.call('GET', `/webhook/dlq/${each.id}`)).text)) found.push(each.id);
+  }
+  return found;
+}
+
+const search = async (exports: readonly string[]) => ({
+  tables: await searchTables(),
+  files: await searchFiles(service.dataDir),
+  answers: await searchAnswers(exports),
+});
+
+const record = (event_id: string, day: string, enrichment: object) => ({
+  ...{ tenant: 'P', store: 's', event_id, occurred_at: `${day}T12:00:00Z`, enrichment },
+});
+const ofKim = { person: { id: 'kim-4711' }, note: 'beside-of-kim' };
+const ofOther = { person: { id: 'ada' } };
+
+test('a person who was erased is in no table, file, answer or later backup', async () => {
+  const { call } = service;
+  const ingest = (...records: object[]) =>
+    call('POST', '/enrichment/records', { body: { records } });
+  await ingest(record('event-of-kim-1', '2020-02-28', ofKim), record('e1', '2020-02-28', ofOther));
+  await untilMoved(service, '2020-03-01');
+  const today = new Date().toISOString().slice(0, 10);
+  await ingest(record('event-of-kim-2', today, ofKim), record('e2', today, ofOther));
+
+  receiver.behave(() => answer(500, { body: 'I do not know kim-4711' }));
+  const endpoint = { tenant: 'P', url: receiver.url(), event_types: ['*'], max_attempts: 1 };
+  await call('POST', '/webhook/endpoints', { body: endpoint });
+  const incident = {
+    tenant: 'P',
+    type: 'incident.created',
+    data: ofKim,
+    idempotency_key: 'kim-4711',
+  };
+  await call('POST', '/incidents', { body: incident });
+  await receiver.waitFor(1);
+  const exports: string[] = [];
+  for (const format of ['csv', 'ndjson', 'parquet']) {
+    const headers = { prefer: 'respond-async' };
+    const { json } = await call('POST', `/exports/${format}`, { headers, body: { tenant: 'P' } });
+    exports.push(json.id);
+  }
+  const states = async () =>
+    Promise.all(exports.map(async (id) => (await call('GET', `/exports/${id}`)).json.state));
+  await vi.waitUntil(async () => (await states()).every((each) => each === 'completed'), 60_000);
+
+  // What is searched is there: else nothing were proved.
+  const before = await search(exports);
+  const known = (names: readonly string[], part: string) =>
+    names.some((name) => name.includes(part));
+  for (const table of ['enrichment_records', 'incidents', 'attempts', 'incident_keys']) {
+    expect(known(before.tables, table), `${table} of ${before.tables}`).toBe(true);
+  }
+  for (const part of ['/records/', '/exports/']) {
+    expect(known(before.files, part), `${part} of ${before.files}`).toBe(true);
+  }
+  expect(before.answers.length).toBeGreaterThan(6);
+
+  const subject = { field: 'person.id', value: 'kim-4711' };
+  const body = { tenant: 'P', subject, incidents: true, reason: 'asked by the person' };
+  const receipt = await call('POST', '/enrichment/erase', { body });
+  expect(receipt.json).toMatchObject({ erased: { count: 2 }, incidents: { count: 1 } });
+  // Objects go a moment later: the sweep that the erasure has begun ends after the answer.
+  await vi.waitUntil(async () => (await searchFiles(service.dataDir)).length === 0, 90_000);
+  expect(await search(exports)).toEqual({ tables: [], files: [], answers: [] });
+
+  const place = join(folder.path, 'backup');
+  const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
+  await backUp(tools, optionsFor(place));
+  expect(await searchFiles(place)).toEqual([]);
+  // Its files are packed, and were unpacked: who was not erased is found.
+  traces.push('"ada"');
+  expect((await searchFiles(place)).some((path) => path.endsWith('.br'))).toBe(true);
+  const left = await call('GET', '/enrichment/records?tenant=P');
+  expect(left.json.data.map((row: { event_id: string }) => row.event_id)).toEqual(['e1', 'e2']);
+});
