@@ -319,8 +319,8 @@ export const settingGroups = {
         sharedBy: ['api'],
       },
       webhookProxy: {
-        ...url('SVC_WEBHOOK_PROXY', ['http']),
-        help: 'Proxy of HTTP (CONNECT) through which webhooks go, notices by webhook too, as http://user:password@proxy:3128; unset = directly. The service looks names up itself, and asks the proxy for addresses that are allowed.',
+        ...url('SVC_WEBHOOK_PROXY', ['http', 'https']),
+        help: 'Proxy of HTTP (CONNECT) through which webhooks go, notices by webhook too, as http://user:password@proxy:3128, or https:// to speak TLS to it; unset = directly. The service looks names up itself, and asks the proxy for addresses that are allowed.',
         secret: true,
       },
       webhookMaxBytes: {

@@ -271,8 +271,8 @@ export async function dialReceiver(options: DialOptions, dial: Dial): Promise<So
   const objection = findObjection(options.rule, { protocol, hostname, addresses });
   if (objection !== null) throw new AttemptFault('blocked', objection.text);
   dial.signal.throwIfAborted();
-  const { proxy } = options;
-  const tunnel = proxy === undefined ? null : await openTunnel(proxy, dial, addresses);
+  const { proxy, ca } = options;
+  const tunnel = proxy === undefined ? null : await openTunnel(proxy, { ...dial, ca }, addresses);
   return await openSocket(dial, { addresses, tunnel }, options);
 }
 

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import {
@@ -19,10 +20,11 @@ afterEach(async () => {
 /** A real proxy of HTTP. `judge` says by which status it refuses an address, or that it never answers. */
 async function startProxy(
   judge: (address: string) => number | 'hang' | undefined = () => undefined,
+  tls?: { key: string; cert: string },
 ) {
   const asked: { to: string; authorization: string | undefined }[] = [];
   const sockets = new Set<Socket>();
-  const server = createServer((_, response) => response.writeHead(405).end());
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
   server.on('connect', ({ url = '', headers }, client: Socket, head) => {
     asked.push({ to: url, authorization: headers['proxy-authorization'] });
     const [host = '', port] = url.split(':');
@@ -51,7 +53,12 @@ async function startProxy(
     await new Promise((resolve) => server.close(resolve));
   });
   const { port } = server.address() as AddressInfo;
-  return { asked, port, url: (who = '') => `http://${who}127.0.0.1:${port}` };
+  const scheme = tls === undefined ? 'http' : 'https';
+  return {
+    asked,
+    port,
+    url: (who = '', host = '127.0.0.1') => `${scheme}://${who}${host}:${port}`,
+  };
 }
 
 async function receive(options: ReceiverOptions = {}): Promise<Receiver> {
@@ -109,6 +116,33 @@ test('speaks TLS through the proxy, with the certificates of the endpoint', asyn
   expect(await send(sender, url, { tls: { id: 'a', context } })).toMatchObject({ status: 204 });
   expect(proxy.asked).toHaveLength(2);
   expect(receiver.requests).toHaveLength(2);
+});
+
+test('speaks TLS to the proxy, and again through it, and trusts none that is another', async () => {
+  const tls = makeCertificate(['name.example', 'localhost']);
+  const proxy = await startProxy(undefined, tls);
+  const [secure, plain] = [await receive({ tls }), await receive()];
+  const sender = senderBy(proxy.url('me:pass@', 'localhost'), { ca: tls.cert });
+  for (const receiver of [secure, plain]) {
+    const sent = await send(sender, receiver.url('/', 'name.example'), {
+      body: 'x'.repeat(99_000),
+    });
+    expect(sent).toMatchObject({ status: 204, error: null });
+    expect(receiver.requests).toHaveLength(1);
+  }
+  const authorization = `Basic ${Buffer.from('me:pass').toString('base64')}`;
+  expect(proxy.asked).toMatchObject([{ authorization }, { authorization }]);
+
+  const untrusted = senderBy(proxy.url('me:pass@', 'localhost'), {
+    ca: makeCertificate(['localhost']).cert,
+  });
+  const misnamed = senderBy(proxy.url('me:pass@'), { ca: tls.cert });
+  for (const refusing of [untrusted, misnamed]) {
+    const refused = await send(refusing, secure.url('/', 'name.example'));
+    expect(refused.failureClass).toBe('proxy');
+    expect(refused.error).toMatch(/^The egress proxy cannot be used \(\w+\)$/);
+  }
+  expect(proxy.asked).toHaveLength(2);
 });
 
 test('what the proxy fails at is told in the words of HTTP; what it does not reach is the receiver’s', async () => {

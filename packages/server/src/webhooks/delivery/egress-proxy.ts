@@ -1,22 +1,27 @@
 import { STATUS_CODES } from 'node:http';
-import { connect, isIPv6, type Socket } from 'node:net';
+import { connect, isIP, isIPv6, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { AttemptFault } from './fault.ts';
 
 /** A proxy of HTTP that makes connections for others (CONNECT, RFC 9110 §9.3.6). */
 export type EgressProxy = {
   readonly host: string;
   readonly port: number;
+  /** Whether it is spoken to in TLS, so that nobody on the way to it reads the credentials. */
+  readonly isTls: boolean;
   /** What it wants to know of us; null: nothing. */
   readonly authorization: string | null;
 };
 
-/** Reads a proxy such as http://user:password@host:3128. */
+/** Reads a proxy such as http://user:password@host:3128, or https://…. */
 export function parseProxy(text: string): EgressProxy {
-  const { hostname, port, username, password } = new URL(text);
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const isTls = protocol === 'https:';
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || 80),
+    port: Number(port || (isTls ? 443 : 80)),
+    isTls,
     authorization: username === '' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
   };
 }
@@ -25,6 +30,8 @@ type Dial = {
   readonly hostname: string;
   readonly port: number;
   readonly signal: AbortSignal;
+  /** PEM certificates that a proxy is trusted by instead of Node's own list. */
+  readonly ca?: string | undefined;
   onPhase(phase: 'proxy' | 'connect'): void;
 };
 
@@ -68,7 +75,7 @@ function plain(status: string): string {
 
 /** Asks the proxy for one address. Resolves with what it answered, such as `200 Connection established`. */
 function ask(
-  { host, port, authorization }: EgressProxy,
+  { host, port, isTls, authorization }: EgressProxy,
   dial: Dial,
   address: string,
 ): Promise<{ socket: Socket; status: string }> {
@@ -77,7 +84,13 @@ function ask(
   if (authorization !== null) lines.push(`Proxy-Authorization: ${authorization}`);
   return new Promise((resolve, reject) => {
     dial.onPhase('proxy');
-    const socket = connect({ host, port, noDelay: true, keepAlive: true });
+    const target = { host, port, noDelay: true, keepAlive: true };
+    // There is no name for an address (RFC 6066).
+    const name = isIP(host) === 0 ? { servername: host } : {};
+    const trusted = dial.ca === undefined ? {} : { ca: dial.ca };
+    const socket = isTls
+      ? connectTls({ ...target, ...name, ...trusted, ALPNProtocols: ['http/1.1'] })
+      : connect(target);
     let seen = Buffer.alloc(0);
     const fail = (text: string) => {
       socket.destroy();
@@ -85,7 +98,7 @@ function ask(
     };
     const abort = () => fail('The egress proxy was given up');
     dial.signal.addEventListener('abort', abort, { once: true });
-    socket.once('connect', () => {
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
       dial.onPhase('connect');
       socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     });
