@@ -7,6 +7,7 @@ export const scopes = [
   'incidents:read',
   'incidents:write',
   'webhooks:read',
+  'deliveries:poll',
   'deliveries:retry',
   'dlq:operate',
   'endpoints:manage',
@@ -48,6 +49,7 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   'incidents:read': 'read incidents with their payloads, and event types',
   'incidents:write': 'report incidents',
   'webhooks:read': 'read endpoints, deliveries and dead letters',
+  'deliveries:poll': 'fetch what waits for endpoints that are polled, and acknowledge it',
   'deliveries:retry': 'retry and skip a delivery, and replay an endpoint',
   'dlq:operate': 'retry in bulk as well, and follow bulk jobs; discard nothing',
   'endpoints:manage':

@@ -20,7 +20,7 @@ export const polledSchema = Type.Object({
 
 export const pullContract = routesUnder('Webhooks', {
   pollDeliveries: {
-    scope: 'admin',
+    scope: 'deliveries:poll',
     method: 'GET',
     path: '/webhook/endpoints/:id/deliveries/poll',
     summary: 'Fetch what waits for an endpoint that is polled',

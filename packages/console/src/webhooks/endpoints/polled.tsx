@@ -44,7 +44,7 @@ export function Polled({ id, polled }: PolledProps): ReactNode {
       <CliBlock title="Its receiver polls" line={pollLine(id)} />
       <p className="muted above-12 below-16">
         With after=next_cursor of the answer before, the next call acknowledges what came in it. Its
-        token has the scope admin, and is best limited to this tenant.
+        token needs the scope deliveries:poll alone, and is best limited to this tenant.
       </p>
     </section>
   );

@@ -184,7 +184,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   cancelRetryJob: rule('dlq:operate', 'leaves the rows as they are', '404', 'retry_job.cancel'),
 
   pollDeliveries: rule(
-    'admin',
+    'deliveries:poll',
     'what it acknowledges was handed out',
     '404',
     '(a receiver’s read)',

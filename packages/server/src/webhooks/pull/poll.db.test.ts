@@ -323,6 +323,19 @@ describe('an endpoint that is polled', () => {
     expect(refused.json.code).toBe('target_invalid');
   });
 
+  test('is polled with a token that may do nothing else', async () => {
+    await report(1);
+    const { token } = await service.makeToken({ scopes: ['deliveries:poll'], tenants: [tenant] });
+    const path = `/webhook/endpoints/${endpoint.id}`;
+    expect(
+      (await service.call('GET', `${path}/deliveries/poll`, { token })).json.data,
+    ).toHaveLength(1);
+    expect((await service.call('GET', path, { token })).json.code).toBe('scope_missing');
+    const reader = await service.makeToken({ scopes: ['webhooks:manage'] });
+    const refused = await service.call('GET', `${path}/deliveries/poll`, { token: reader.token });
+    expect(refused.json).toMatchObject({ status: 403, code: 'scope_missing' });
+  });
+
   test('is of no tenant but its own, and not of the type push', async () => {
     const { token } = await service.makeToken({ scopes: ['admin'], tenants: ['elsewhere'] });
     const path = `/webhook/endpoints/${endpoint.id}/deliveries/poll`;
