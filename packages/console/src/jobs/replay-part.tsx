@@ -75,7 +75,11 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
         types: data.event_types?.join(', '),
         filters: data.filters === 'ignore' ? 'ignored' : undefined,
         rate: data.rate === null ? undefined : `${formatCount(data.rate)} a second at most`,
-        waits: data.waits_for_endpoint ? 'its endpoint is disabled' : undefined,
+        waits: data.waits_for_endpoint
+          ? 'its endpoint is disabled'
+          : data.waits_for_room
+            ? 'too much waits for its endpoint: it goes on once less does'
+            : undefined,
       }}
     />
   );

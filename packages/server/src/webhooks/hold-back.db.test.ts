@@ -54,6 +54,11 @@ test('an endpoint gets no more than its tenant may have waiting, its others do, 
   expect(await report(6, { idempotency_key: 'k' })).toEqual(answers[0]);
   expect((await show(full)).backlog.count).toBe(6);
   await receiver.waitFor(2);
+  const waiting = await post(`/webhook/endpoints/${full}/replay`, { incident_id: answers[0]?.id });
+  expect(waiting).toMatchObject({ waits_for_endpoint: true, waits_for_room: true });
+  await service.call('POST', `/jobs/${waiting.id}/cancel`);
+  const { json: ended } = await service.call('GET', `/webhook/replays/${waiting.id}`);
+  expect(ended).toMatchObject({ state: 'cancelled', waits_for_room: false });
 
   await service.call('PATCH', `/webhook/endpoints/${full}`, { body: { enabled: true } });
   await heldBack(full, wasHeld);

@@ -109,6 +109,9 @@ export const replaySchema = Type.Object({
   waits_for_endpoint: Type.Boolean({
     description: 'its endpoint is disabled: what is queued waits, and so does the rest',
   }),
+  waits_for_room: Type.Boolean({
+    description: 'so much waits for its endpoint that nothing is added: it goes on once less does',
+  }),
   rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
   rows_done: Type.Integer({ description: 'deliveries made or re-armed' }),
   rows_skipped: Type.Integer({ description: 'dead letters of which an attempt was under way' }),

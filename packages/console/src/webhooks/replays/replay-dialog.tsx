@@ -219,7 +219,10 @@ export function useSendAgain() {
       api.post<Replay>(`${endpointPath(endpoint_id)}/replay`, {
         ...{ incident_id, only: 'all', filters: 'ignore' },
       }),
-    onDone: ({ id }) => notify({ text: 'Queued once more', ...followed(hasScope, id) }),
+    onDone: ({ id, waits_for_room: isFull }) => {
+      const text = isFull ? 'It goes once less waits for the endpoint' : 'Queued once more';
+      notify({ text, ...followed(hasScope, id) });
+    },
     failed: 'Not sent again',
     changes: webhooksKey,
   });

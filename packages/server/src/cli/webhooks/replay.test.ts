@@ -16,7 +16,7 @@ const preview: ReplayPreview = {
 const job: ReplayRow = {
   ...{ id: 'rpl_1', state: 'running', tenant: 'TX', endpoint_id: 'ep_1', since: preview.since },
   ...{ until: preview.until, incident_id: null, event_types: null, only: 'missed', ids: 'new' },
-  ...{ filters: 'apply', rate: null, waits_for_endpoint: false },
+  ...{ filters: 'apply', rate: null, waits_for_endpoint: false, waits_for_room: false },
   ...{ rows_total: 1234, rows_done: 0, rows_skipped: 0, error: null, created_by: 'ops' },
   outcome: { waiting: 0, pending: 0, delivered: 0, abandoned: 0, discarded: 0 },
   created_at: '2026-03-05T12:00:00.000000Z',

@@ -80,9 +80,10 @@ export const replay = verb({
       },
       question: (preview) => `Send ${howMany(preview)} to ${endpoint}?`,
       route: 'GET /webhook/replays/:id',
-      waits: ({ id, state, waits_for_endpoint: isHeld, endpoint_id }) => [
+      waits: ({ id, state, waits_for_endpoint: isHeld, waits_for_room: isFull, endpoint_id }) => [
         state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
         isHeld ? `The endpoint is disabled. Go on: svcctl endpoints enable ${endpoint_id}` : null,
+        isFull ? 'It goes on once less waits for the endpoint: see SVC_TENANT_WAITING.' : null,
       ],
       look: ({ id }) => `Look: svcctl jobs show ${id} · stop it: svcctl jobs cancel ${id}`,
       tellEnd: (job) => tellEnd(context, job),

@@ -25,6 +25,9 @@ const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.rep
   j.state in ('running', 'paused') and exists (
     select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled and e.deleted_at is null
   ) as waits_for_endpoint,
+  j.state in ('running', 'paused') and j.selection <> 'failed' and exists (
+    select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}
+  ) as waits_for_room,
   j.rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
   ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
   ${instantText('j.finished_at')} as finished_at`;
