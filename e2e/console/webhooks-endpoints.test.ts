@@ -105,7 +105,7 @@ test('says how an endpoint is sent to in a section that opens where something is
   await form.locator('input[name="no_retry_on"][aria-invalid="true"]').waitFor();
   await form.getByLabel('Answers after which nothing').fill('400, 422');
   await form.getByLabel('Signature in another form').fill('X-Sig: sha256={hex}');
-  await form.getByLabel('Sign with a key pair').check();
+  await form.getByLabel('Sign with a key pair').selectOption('yes');
   await form.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('Saved').waitFor();
   const { delivery } = (await service.call('GET', `/webhook/endpoints/${id}`)).json;

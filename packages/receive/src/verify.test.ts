@@ -63,7 +63,8 @@ test('any of several secrets may have signed, on both sides', async () => {
 
 test('a public key verifies what the key pair signed, and nothing else', async () => {
   const [pair, foreign] = [newKeyPair(), newKeyPair()];
-  const signing = { privateKey: privateKeyOf(pair.privateKey), own: null };
+  const keys = [{ key: privateKeyOf(pair.privateKey), untilMillis: null }];
+  const signing = { keys, own: null };
   const timestampSeconds = now() / 1000;
   const request = { id: 'msg_1', timestampSeconds, body, secrets: [secretBytes(other)], signing };
   const headers = signatureHeaders(request);

@@ -172,9 +172,9 @@ export const webhooksContract = {
       scope: 'endpoints:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/end-old-secrets',
-      summary: 'Let only the present secret of an endpoint sign',
+      summary: 'Let only the present secret and key pair of an endpoint sign',
       description:
-        'Ends at once what a rotation leaves for 24 hours, for a secret that was disclosed or that its receiver has replaced.',
+        'Ends at once what a rotation, or a new key pair, leaves for 24 hours: for a secret that was disclosed or that its receiver has replaced.',
       stepUp: true,
       responses: {
         200: { description: 'As it is now.', schema: endpointSchema },

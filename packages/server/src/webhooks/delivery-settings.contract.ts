@@ -110,6 +110,10 @@ export const deliverySettingsSchema = Type.Object(
           'whpk_…, by which the signatures v1a (Ed25519) are verified that stand beside those of the secrets',
       }),
     ),
+    previous_key_until: Type.Optional({
+      ...instantSchema,
+      description: 'until then the key pair before signs as well',
+    }),
   },
   { description: 'how it is sent to; what is not named has the default' },
 );
@@ -124,7 +128,10 @@ export const deliveryChangeSchema = exactly(
     signature: Type.Optional(nullable(signatureChangeSchema)),
     tls: Type.Optional(nullable(tlsChangeSchema)),
     asymmetric: Type.Optional(
-      nullable(Type.Boolean(), 'true makes a key pair, which signs as well: see `public_key`'),
+      nullable(
+        Type.Union([Type.Boolean(), Type.Literal('new')]),
+        'true makes a key pair, which signs as well: see `public_key`. new replaces it by another, beside which it signs for 24 hours',
+      ),
     ),
   },
   { description: 'settings to change; null puts one back to its default, others stay' },

@@ -1,4 +1,5 @@
 import { invalidInput } from '../kernel/errors.ts';
+import { formatMicros } from '../kernel/instant.ts';
 import { assertHeaderName } from './custom-headers.ts';
 import type { OwnTls } from './delivery/connection-pool.ts';
 import type { DeliveryChange, DeliverySettings } from './delivery-settings.contract.ts';
@@ -10,6 +11,8 @@ import { changeTls, contextOf, type TlsKeys } from './tls-settings.ts';
 type Keys = {
   readonly signature_secret?: string;
   readonly private_key?: string;
+  /** Those that were replaced, the newest first, and until when each signs (milliseconds since 1970). */
+  readonly previous_keys?: readonly { readonly private_key: string; readonly until: number }[];
   readonly tls?: TlsKeys;
 };
 
@@ -34,7 +37,7 @@ export function changeDelivery(
   const known = knownKeys(box, id, before.delivery_keys);
   const signed = signature === undefined ? unchanged : signatureAfter(signature, known);
   const paired =
-    asymmetric === undefined ? unchanged : pairAfter(asymmetric === true, before, known);
+    asymmetric === undefined ? unchanged : pairAfter(asymmetric ?? false, before, known);
   const secured = tls === undefined ? unchanged : tlsAfter(tls, known);
   const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys, ...secured.keys });
   const delivery = withoutNulls<DeliverySettings>({
@@ -68,10 +71,14 @@ export function openDelivery(
 ): OpenedDelivery {
   const { delivery, delivery_keys: sealed } = stored;
   const keys = sealed === null ? {} : openKeys(box, id, sealed);
-  const { signature_secret: secret, private_key: privateKey, tls } = keys;
+  const { signature_secret: secret, private_key: present, previous_keys: old = [], tls } = keys;
   const own = delivery?.signature;
+  const pairs = present === undefined ? [] : [{ private_key: present, until: null }, ...old];
   return {
-    privateKey: privateKey === undefined ? null : privateKeyOf(privateKey),
+    keys: pairs.map(({ private_key: key, until }) => ({
+      key: privateKeyOf(key),
+      untilMillis: until,
+    })),
     own: own ? { ...own, key: secret === undefined ? null : Buffer.from(secret) } : null,
     tls: tls === undefined ? null : { id: `${id}/${version}`, context: contextOf(tls) },
   };
@@ -111,12 +118,45 @@ function isFilled(template: string): boolean {
   return !/[{}]/.test(template.replace(/\{(?:id|timestamp)\}/g, ''));
 }
 
-function pairAfter(isWanted: boolean, { delivery }: StoredDelivery, known: Keys): Part {
-  if (!isWanted) return { delivery: { public_key: null }, keys: { private_key: null } };
-  const { public_key: has } = delivery ?? {};
-  if (has !== undefined && known.private_key !== undefined) return unchanged;
-  const { privateKey, publicKey } = newKeyPair();
-  return { delivery: { public_key: publicKey }, keys: { private_key: privateKey } };
+/** How long a key that was replaced signs beside the new one, and how many such keys do, at most. */
+const [overlapMillis, mostPrevious] = [86_400_000, 5];
+
+function pairAfter(wanted: boolean | 'new', { delivery }: StoredDelivery, known: Keys): Part {
+  if (wanted === false) {
+    return {
+      delivery: { public_key: null, previous_key_until: null },
+      keys: { private_key: null, previous_keys: null },
+    };
+  }
+  const present = known.private_key;
+  if (wanted === true && delivery?.public_key !== undefined && present !== undefined) {
+    return unchanged;
+  }
+  const pair = newKeyPair();
+  const fresh = {
+    delivery: { public_key: pair.publicKey },
+    keys: { private_key: pair.privateKey },
+  };
+  if (present === undefined) return fresh;
+  const until = Date.now() + overlapMillis;
+  const signing = (known.previous_keys ?? []).filter((old) => old.until > Date.now());
+  const previous = [{ private_key: present, until }, ...signing].slice(0, mostPrevious);
+  return {
+    delivery: { ...fresh.delivery, previous_key_until: formatMicros(until * 1000) },
+    keys: { ...fresh.keys, previous_keys: previous },
+  };
+}
+
+/** Ends the keys that were replaced: only the present one signs. */
+export function endPreviousKeys(
+  box: SecretBox,
+  id: string,
+  before: StoredDelivery,
+): StoredDelivery {
+  if (before.delivery?.previous_key_until === undefined) return before;
+  const { previous_keys: _ended, ...keys } = knownKeys(box, id, before.delivery_keys);
+  const { previous_key_until: _until, ...delivery } = before.delivery;
+  return { delivery, delivery_keys: box.seal(JSON.stringify(keys), id) };
 }
 
 function tlsAfter(change: DeliveryChange['tls'], known: Keys): Part {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
@@ -52,4 +52,19 @@ test('during a rotation both the new and the old secret verify', () => {
   const headers = signatureHeaders({ ...request, secrets });
   expect(headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
   for (const secret of secrets) verifier(secret).verify(request.body, { ...headers });
+});
+
+test('a key pair that was replaced signs up to its end', () => {
+  const key = () => generateKeyPairSync('ed25519').privateKey;
+  const [present, old] = [key(), key()];
+  const pairsOf = (untilMillis: number) => {
+    const keys = [
+      { key: present, untilMillis: null },
+      { key: old, untilMillis },
+    ];
+    const headers = signatureHeaders({ ...request, secrets: [], signing: { keys, own: null } });
+    return headers['webhook-signature']?.split(' ').length;
+  };
+  expect(pairsOf(timestampSeconds * 1000 + 1)).toBe(2);
+  expect(pairsOf(timestampSeconds * 1000)).toBe(1);
 });

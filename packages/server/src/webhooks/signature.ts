@@ -17,8 +17,11 @@ type OwnSignature = {
   readonly key: Buffer | null;
 };
 
+/** A private key that signs, up to a time (milliseconds since 1970) if it was replaced; null: it is the present one. */
+export type SigningKey = { readonly key: KeyObject; readonly untilMillis: number | null };
+
 /** What signs beside the secrets of an endpoint. */
-export type Signing = { readonly privateKey: KeyObject | null; readonly own: OwnSignature | null };
+export type Signing = { readonly keys: readonly SigningKey[]; readonly own: OwnSignature | null };
 
 type SignatureRequest = {
   /** webhook-id: the delivery's idempotency key, the same on every attempt. */
@@ -39,11 +42,12 @@ type SignatureRequest = {
  */
 export function signatureHeaders(request: SignatureRequest): Record<string, string> {
   const { id, timestampSeconds, body, secrets } = request;
-  const { privateKey, own } = request.signing ?? {};
+  const { keys = [], own } = request.signing ?? {};
   const signed = `${id}.${timestampSeconds}.${body}`;
   const signatures = secrets.map((secret) => `v1,${hmac(secret, signed).toString('base64')}`);
-  if (privateKey != null) {
-    signatures.push(`v1a,${sign(null, Buffer.from(signed), privateKey).toString('base64')}`);
+  for (const { key, untilMillis } of keys) {
+    if (untilMillis !== null && untilMillis <= timestampSeconds * 1000) continue;
+    signatures.push(`v1a,${sign(null, Buffer.from(signed), key).toString('base64')}`);
   }
   const headers: Record<string, string> = {
     'content-type': 'application/json',

@@ -50,7 +50,9 @@ export const deliveryFields = {
   },
   asymmetric: {
     label: 'Sign with a key pair as well (v1a, Ed25519)',
-    description: 'The public key is then shown among the facts of the endpoint',
+    description:
+      'The public key is then shown among the facts of the endpoint. A replaced pair signs beside the new one for 24 hours',
+    data: ['no', 'yes', 'replace it'],
   },
   certificate: {
     label: 'Client certificate (mTLS), PEM',
@@ -88,10 +90,12 @@ export function deliveryTexts(delivery: Endpoint['delivery'] | undefined): Texts
       : '',
     signs: delivery?.signature?.signs ?? '',
     signature_secret: '',
-    asymmetric: delivery?.public_key === undefined ? '' : 'on',
+    asymmetric: delivery?.public_key === undefined ? 'no' : 'yes',
     ...{ certificate: '', key: '', ca: '' },
   };
 }
+
+const pairWords: Readonly<Record<string, true | 'new'>> = { yes: true, 'replace it': 'new' };
 
 /** These fields in the types of the API; null is the default. */
 export function parsedDelivery(texts: Texts) {
@@ -102,7 +106,7 @@ export function parsedDelivery(texts: Texts) {
     no_retry_on: statuses.length === 0 ? null : statuses,
     expires_after_seconds: numeralOrNull(texts.expires_after_seconds),
     signature: parsedSignature(texts),
-    asymmetric: texts.asymmetric === 'on' ? true : null,
+    asymmetric: pairWords[texts.asymmetric] ?? null,
     tls: parsedTls(texts),
   };
 }
@@ -130,6 +134,11 @@ function parsedTls({ certificate, key, ca }: Texts) {
 export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, string | undefined> {
   const { timeout_seconds: limit, max_in_flight: most } = delivery ?? {};
   const { no_retry_on: final, expires_after_seconds: expires, signature: own } = delivery ?? {};
+  const { previous_key_until: replacedUntil } = delivery ?? {};
+  const before =
+    replacedUntil !== undefined && Date.parse(replacedUntil) > Date.now()
+      ? replacedUntil
+      : undefined;
   return {
     'time limit': limit === undefined ? undefined : `${limit} s an attempt`,
     'in flight': most === undefined ? undefined : `${most} at once, at most`,
@@ -137,6 +146,7 @@ export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, st
     'expires after': expires === undefined ? undefined : `${expires} s`,
     signature: own && `${own.header}: ${own.value} of ${own.signs}`,
     'public key': delivery?.public_key,
+    'key pair before': before && `signs until ${before.slice(0, 16).replace('T', ' ')} UTC`,
     'client certificate': until(delivery?.tls?.certificate),
     'own CA': until(delivery?.tls?.ca),
   };

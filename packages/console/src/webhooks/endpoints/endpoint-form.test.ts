@@ -46,14 +46,17 @@ test('how it is sent is a part of its own, of which only what differs is sent', 
 
 test('a signature in another form is one text; what its key was stays when nothing is typed', () => {
   const signature = 'X-Sig: t={timestamp},v1={hex}';
-  const signed = { ...filled, signature, asymmetric: 'on' };
+  const signed = { ...filled, signature, asymmetric: 'yes' };
   const parsed = { header: 'X-Sig', value: 't={timestamp},v1={hex}' };
   expect(toNewEndpoint(signed).delivery).toEqual({ signature: parsed, asymmetric: true });
   expect(toChange(signed, { ...signed, signature_secret: 'a-new-text' })).toEqual({
     delivery: { signature: { ...parsed, secret: 'a-new-text' } },
   });
-  expect(toChange(signed, { ...signed, signature: '', asymmetric: '' })).toEqual({
+  expect(toChange(signed, { ...signed, signature: '', asymmetric: 'no' })).toEqual({
     delivery: { signature: null, asymmetric: null },
+  });
+  expect(toChange(signed, { ...signed, asymmetric: 'replace it' })).toEqual({
+    delivery: { asymmetric: 'new' },
   });
 });
 

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
+import { Button, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type {
@@ -133,11 +133,6 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
   const isMeant = (name: FieldName) => values.type === 'push' || !ofSending.includes(name);
   const field = (name: FieldName, { data, ...props }: FieldProps) => {
     if (!isMeant(name)) return null;
-    if (name === 'asymmetric') {
-      const onChange = (event: { currentTarget: { checked: boolean } }) =>
-        set({ asymmetric: event.currentTarget.checked ? 'on' : '' });
-      return <Checkbox key={name} {...props} checked={values[name] === 'on'} onChange={onChange} />;
-    }
     const common = { name, ...props, ...form.text(name) };
     if (data !== undefined) return <NativeSelect key={name} {...common} data={[...data]} />;
     return name === 'headers' || name === 'where' || longFields.includes(name) ? (

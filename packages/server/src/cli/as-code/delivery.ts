@@ -12,7 +12,7 @@ export function deliveryOf(
   variableOf: (name: string) => string,
 ): Row | null {
   if (delivery === null) return null;
-  const { signature, tls, public_key: publicKey, ...plain } = delivery;
+  const { signature, tls, public_key: publicKey, previous_key_until: _until, ...plain } = delivery;
   const pems = tls && [
     ...(tls.certificate ? ['certificate', 'key'] : []),
     ...(tls.ca ? ['ca'] : []),

@@ -53,7 +53,11 @@ export const deliveryOptions = [
     '--ca <file>',
     'PEM of the authorities that its receiver is trusted by, or default (the public ones)',
   ],
-  ['--asymmetric <on|off>', 'whether a key pair (Ed25519) signs as well', parseSwitch],
+  [
+    '--asymmetric <on|off|new>',
+    'whether a key pair (Ed25519) signs as well; new: another one, beside which the old one signs for 24 hours',
+    (text: string) => (text === 'new' ? text : parseSwitch(text)),
+  ],
 ] as const;
 type DeliveryOptions = Given<typeof deliveryOptions>;
 

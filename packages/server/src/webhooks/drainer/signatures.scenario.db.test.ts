@@ -105,15 +105,49 @@ test('a key pair signs beside the secrets, and its public key verifies that', as
   const { headers, body, id: webhookId } = await send();
   const [hmacs, asymmetric = ''] = headers['webhook-signature']?.split(' ') ?? [];
   expect(hmacs).toMatch(/^v1,/);
-  const signed = Buffer.from(`${webhookId}.${headers['webhook-timestamp']}.${body}`);
-  const x = Buffer.from(publicKey.slice(5), 'base64').toString('base64url');
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-  expect(asymmetric).toMatch(/^v1a,/);
-  expect(verify(null, signed, key, Buffer.from(asymmetric.slice(4), 'base64'))).toBe(true);
+  const signed = `${webhookId}.${headers['webhook-timestamp']}.${body}`;
+  expect(isSignedBy(publicKey, signed, asymmetric)).toBe(true);
   await change(id, { delivery: { asymmetric: false } });
   expect((await send()).headers['webhook-signature']).not.toContain('v1a');
   const again = await change(id, { delivery: { asymmetric: true } });
   expect(again.json.delivery.public_key).not.toBe(publicKey);
+});
+
+test('a key pair that is replaced signs beside the new one for a day, unless that is ended', async () => {
+  const { id } = await world.addEndpoint(receiver.url(), { delivery: { asymmetric: true } });
+  const replace = async () => {
+    const answer = await change(id, { delivery: { asymmetric: 'new' } });
+    return answer.json.delivery as { public_key: string; previous_key_until?: string };
+  };
+  const first = (await world.call('GET', at(id))).json.delivery;
+  const second = await replace();
+  expect(first.previous_key_until).toBeUndefined();
+  const left = Date.parse(second.previous_key_until ?? '') - Date.now();
+  expect([left > 86_000_000, left <= 86_400_000]).toEqual([true, true]);
+  const signersOf = async (...publicKeys: string[]) => {
+    const { headers, body, id: webhookId } = await send();
+    const signed = `${webhookId}.${headers['webhook-timestamp']}.${body}`;
+    const given = (headers['webhook-signature'] ?? '').split(' ').slice(1);
+    return given.map((one) => publicKeys.findIndex((key) => isSignedBy(key, signed, one)));
+  };
+  expect(await signersOf(first.public_key, second.public_key)).toEqual([1, 0]);
+  const third = await replace();
+  const all = [first.public_key, second.public_key, third.public_key];
+  expect(await signersOf(...all)).toEqual([2, 1, 0]);
+  // What is set otherwise leaves them as they are.
+  await change(id, { delivery: { timeout_seconds: 5 } });
+  expect(await signersOf(...all)).toEqual([2, 1, 0]);
+
+  const ended = await world.call('POST', at(id, '/end-old-secrets'));
+  expect(ended.json.delivery).toEqual({ public_key: third.public_key, timeout_seconds: 5 });
+  expect(await signersOf(...all)).toEqual([2]);
+  const [entry] = (await world.call('GET', '/audit?limit=1')).json.data;
+  expect(entry.before.previous_key_until).toBe(third.previous_key_until);
+
+  await replace();
+  await change(id, { delivery: { asymmetric: false } });
+  expect((await world.call('GET', at(id))).json.delivery).toEqual({ timeout_seconds: 5 });
+  expect(await signersOf(...all)).toEqual([]);
 });
 
 test('without its keys nothing is sent, and setting them again mends it', async () => {
@@ -141,3 +175,11 @@ test('secrets that were rotated out sign no more once they are ended', async () 
   const [entry] = (await world.call('GET', '/audit?limit=1')).json.data;
   expect(entry).toMatchObject({ action: 'endpoint.end_old_secrets', target: id });
 });
+
+/** Whether a signature `v1a` of this text is that of a public key. */
+function isSignedBy(publicKey: string, signed: string, signature: string): boolean {
+  const x = Buffer.from(publicKey.slice(5), 'base64').toString('base64url');
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+  expect(signature).toMatch(/^v1a,/);
+  return verify(null, Buffer.from(signed), key, Buffer.from(signature.slice(4), 'base64'));
+}

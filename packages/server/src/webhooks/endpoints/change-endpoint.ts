@@ -18,7 +18,12 @@ import {
   discardOfEndpoint,
   discardThenEnable,
 } from '../dead-letters/queries.ts';
-import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
+import {
+  changeDelivery,
+  endPreviousKeys,
+  refuseSameHeader,
+  type StoredDelivery,
+} from '../delivery-settings.ts';
 import type { WebhookOptions } from '../options.ts';
 import { pollUrl } from '../queries.ts';
 import { newSecret } from '../secret.ts';
@@ -304,16 +309,21 @@ export async function rotateSecret(
   return { ...rotated, secret };
 }
 
-/** Ends the secrets that were rotated out: only the present one signs. Throws 404 `endpoint_not_found`. */
+/** Ends the secrets and key pairs that were replaced: only the present ones sign. Throws 404 `endpoint_not_found`. */
 export async function endOldSecretsOf(
   db: Database,
-  options: Pick<WebhookOptions, 'audit'>,
+  options: Pick<WebhookOptions, 'audit' | 'secretBox'>,
   call: EndpointCall,
 ): Promise<queries.EndpointRow> {
   return withLocked(db, options, call, async (connection, before, note) => {
-    const after = found(await queries.endOldSecrets(connection, before.id));
+    const { id, delivery } = before;
+    const sealed = found(await queries.findSealed(connection, id));
+    const sending = endPreviousKeys(options.secretBox(), id, { ...sealed, delivery });
+    const after = found(await queries.endOldSecrets(connection, id, sending));
     const { previous_secret_until } = before;
-    await note('end_old_secrets', { before: { previous_secret_until } });
+    const previous_key_until = delivery?.previous_key_until;
+    const ended = { previous_secret_until, ...(previous_key_until && { previous_key_until }) };
+    await note('end_old_secrets', { before: ended });
     return after;
   });
 }

@@ -266,10 +266,15 @@ export async function updateSecret(
   return rows[0];
 }
 
-/** Ends the secrets of an endpoint that were rotated out: from now on only the present one signs. */
-export async function endOldSecrets(db: Queryable, id: string): Promise<EndpointRow | undefined> {
+/** Ends the secrets of a locked endpoint that were rotated out. `sending` is how it is sent to from now on. */
+export async function endOldSecrets(
+  db: Queryable,
+  id: string,
+  { delivery, delivery_keys: keys }: StoredDelivery,
+): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
-    update webhook_endpoints set previous_secrets = '{}', previous_secrets_until = '{}', updated_at = now()
+    update webhook_endpoints set previous_secrets = '{}', previous_secrets_until = '{}', updated_at = now(),
+      delivery = ${delivery}::jsonb, delivery_keys = ${keys}
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
