@@ -22,6 +22,7 @@ import {
   type RowPiece,
 } from './chunk-files.ts';
 import { copyChunkSql, sumChunkSql } from './chunk-sql.ts';
+import { cellQuote } from './csv-cells.ts';
 import { mergeRows } from './merge-rows.ts';
 import { selectRecords } from './queries.ts';
 import {
@@ -267,5 +268,6 @@ function copyHotRows(
   }
   const quoted: string[] = quotedColumns(form.columns);
   if (part.isKeyed) quoted.push('key');
-  return copyCsv(connection, query, { header: false, quoted });
+  const dialect = form.kind === 'cells' ? { quote: cellQuote, delimiter: ',' } : undefined;
+  return copyCsv(connection, query, { header: false, quoted, ...(dialect && { dialect }) });
 }

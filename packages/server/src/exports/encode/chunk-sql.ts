@@ -2,6 +2,7 @@ import { literal } from '../../platform/duckdb.ts';
 import type { Chunk, Slice } from '../../records/index.ts';
 import { type ChunkRows, chunkRows, coldColumnSql, digestSumSql } from '../../records/sql.ts';
 import type { ExportColumn } from '../values.ts';
+import { cellQuote } from './csv-cells.ts';
 import {
   isNullable,
   jsonDialect,
@@ -22,7 +23,7 @@ type ChunkTarget = ChunkRows & {
 /** The DuckDB statement that writes a chunk in the given form, without header, in key order. */
 export function copyChunkSql(chunk: Chunk, target: ChunkTarget): string {
   const { form, path } = target;
-  const { list, options } = form.kind === 'csv' ? csvSql(target) : jsonSql(target);
+  const { list, options } = form.kind === 'json' ? jsonSql(target) : csvSql(target);
   const { rows, order } = chunkRows(chunk, target);
   const orderBy = order === null ? '' : `order by ${order}`;
   return `copy (select ${list} from ${rows} ${orderBy})
@@ -45,7 +46,9 @@ function csvSql({ form, slice, isKeyed }: ChunkTarget): { list: string; options:
     quoted.unshift('key');
   }
   const forced = quoted.length === 0 ? '' : `, force_quote (${quoted.join(', ')})`;
-  return { list: list.join(', '), options: forced };
+  const sign = literal(cellQuote);
+  const quote = form.kind === 'cells' ? `, quote ${sign}, escape ${sign}` : '';
+  return { list: list.join(', '), options: forced + quote };
 }
 
 function jsonSql({ form, slice, isKeyed }: ChunkTarget): { list: string; options: string } {

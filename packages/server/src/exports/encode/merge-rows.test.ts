@@ -4,7 +4,7 @@ import { runs } from '../../../test/runs.ts';
 import { dialects } from './csv-cells.ts';
 import { mergeRows } from './merge-rows.ts';
 
-const text = fc.string({ unit: fc.constantFrom(...'ab"!,\n\r #é\u{E000}\u{1F600}') });
+const text = fc.string({ unit: fc.constantFrom(...'ab"!,\n\r #\u0003é\u{E000}\u{1F600}') });
 const keys = fc.uniqueArray(
   text.map((own) => `k${own}`),
   { maxLength: 30 },
@@ -12,9 +12,13 @@ const keys = fc.uniqueArray(
 const cuts = fc.array(fc.nat({ max: 40 }), { maxLength: 30 });
 
 /** Rows in the order of their keys' bytes, in pieces. */
-function* piecesOf(rows: readonly { key: string; cell: string }[], at: readonly number[]) {
+function* piecesOf(
+  rows: readonly { key: string; cell: string }[],
+  at: readonly number[],
+  kind: Kind,
+) {
   const sorted = [...rows].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
-  const bytes = Buffer.from(sorted.map(({ key, cell }) => row([key, cell])).join(''));
+  const bytes = Buffer.from(sorted.map(({ key, cell }) => row([key, cell], kind)).join(''));
   let start = 0;
   for (const length of at) {
     yield bytes.subarray(start, start + length);
@@ -23,35 +27,52 @@ function* piecesOf(rows: readonly { key: string; cell: string }[], at: readonly 
   yield bytes.subarray(start);
 }
 
-function row(cells: readonly string[]): string {
-  return `${cells.map((cell) => dialects.machine.encode({ text: cell, isText: true })).join(',')}\n`;
+type Kind = 'csv' | 'cells';
+
+function row(cells: readonly string[], kind: Kind): string {
+  const { encode } = kind === 'csv' ? dialects.machine : dialects.cells;
+  return `${cells.map((cell) => encode({ text: cell, isText: true })).join(',')}\n`;
 }
 
-test('merges any rows by the bytes of their keys, wherever the pieces are cut', async () => {
-  await fc.assert(
-    fc.asyncProperty(keys, fc.infiniteStream(text), cuts, cuts, async (all, cells, left, right) => {
-      const rows = all.map((key) => ({ key, cell: cells.next().value, side: key.length % 3 }));
-      let count = 0;
-      const onRows = (number: number) => {
-        count = number;
-      };
-      const sideOf = (other: number, at: readonly number[]) =>
-        stream(
-          piecesOf(
-            rows.filter(({ side }) => side !== other),
-            at,
-          ),
-        );
-      const merged = mergeRows(sideOf(1, left), sideOf(0, right), { kind: 'csv', onRows });
-      const pieces: Buffer[] = [];
-      for await (const piece of merged) pieces.push(piece);
-      const sorted = rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
-      expect(Buffer.concat(pieces).toString()).toBe(sorted.map(({ cell }) => row([cell])).join(''));
-      expect(count).toBe(rows.length);
-    }),
-    { numRuns: runs(400) },
-  );
-});
+test.each(['csv', 'cells'] as const)(
+  'merges any rows of %s by the bytes of their keys, wherever the pieces are cut',
+  async (kind) => {
+    await fc.assert(
+      fc.asyncProperty(
+        keys,
+        fc.infiniteStream(text),
+        cuts,
+        cuts,
+        async (all, cells, left, right) => {
+          const rows = all.map((key) => ({ key, cell: cells.next().value, side: key.length % 3 }));
+          let count = 0;
+          const onRows = (number: number) => {
+            count = number;
+          };
+          const sideOf = (other: number, at: readonly number[]) =>
+            stream(
+              piecesOf(
+                rows.filter(({ side }) => side !== other),
+                at,
+                kind,
+              ),
+            );
+          const merged = mergeRows(sideOf(1, left), sideOf(0, right), { kind, onRows });
+          const pieces: Buffer[] = [];
+          for await (const piece of merged) pieces.push(piece);
+          const sorted = rows.sort((a, b) =>
+            Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)),
+          );
+          expect(Buffer.concat(pieces).toString()).toBe(
+            sorted.map(({ cell }) => row([cell], kind)).join(''),
+          );
+          expect(count).toBe(rows.length);
+        },
+      ),
+      { numRuns: runs(400) },
+    );
+  },
+);
 
 test('a side that ends within a row is an error', async () => {
   const merged = mergeRows(stream([Buffer.from('"k1","a')]), stream([]), {

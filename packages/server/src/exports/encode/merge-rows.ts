@@ -1,4 +1,4 @@
-import { closingQuote, rowEnd } from './csv-cells.ts';
+import { cellQuote, closingQuote, rowEnd } from './csv-cells.ts';
 import { jsonDialect, type RowForm } from './rows.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function* mergeRows(
   options: { kind: RowForm['kind']; onRows: (count: number) => void },
 ): AsyncGenerator<Buffer> {
   const { onRows } = options;
-  const cutRow = options.kind === 'csv' ? cutCsvRow : cutJsonRow;
+  const cutRow = options.kind === 'json' ? cutJsonRow : csvCutter(options.kind);
   const sides = [new KeyedRows(left, cutRow), new KeyedRows(right, cutRow)] as const;
   try {
     yield* merge(sides, onRows);
@@ -55,14 +55,17 @@ async function* merge(
 /** Finds the row that begins at `start` and where the next one begins; null when the row is not whole yet. */
 type CutRow = (text: string, start: number) => (KeyedRow & { end: number }) | null;
 
-/** Cuts a row of machine CSV whose first cell is the key. */
-function cutCsvRow(text: string, start: number): ReturnType<CutRow> {
-  const end = rowEnd(text, start);
-  if (end < 0) return null;
-  const close = closingQuote(text, start);
-  const cell = text.slice(start + 1, close);
-  const key = cell.includes('"') ? cell.replaceAll('""', '"') : cell;
-  return { key, row: text.slice(close + 2, end + 1), end: end + 1 };
+/** Cuts a row whose first cell is the key. */
+function csvCutter(kind: 'csv' | 'cells'): CutRow {
+  const quote = kind === 'csv' ? '"' : cellQuote;
+  return (text, start) => {
+    const end = rowEnd(text, start, quote);
+    if (end < 0) return null;
+    const close = closingQuote(text, start, quote);
+    const cell = text.slice(start + 1, close);
+    const key = cell.includes(quote) ? cell.replaceAll(quote + quote, quote) : cell;
+    return { key, row: text.slice(close + 2, end + 1), end: end + 1 };
+  };
 }
 
 /** Cuts a line of JSON that follows its key. */

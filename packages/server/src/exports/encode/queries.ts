@@ -40,6 +40,6 @@ export function selectRecords(
   if (part.isKeyed) list.unshift(sql`${key} as key`);
   const object = objectSql(form.columns, slice);
   const line = part.isKeyed ? sql`${key} || ${jsonDialect.keyEnd}::text || ${object}` : object;
-  const row = form.kind === 'csv' ? join(list) : sql`${line} as line`;
+  const row = form.kind === 'json' ? sql`${line} as line` : join(list);
   return selectSlice(slice, row);
 }

@@ -3,12 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonItems } from '../../kernel/json-slices.ts';
 import type { ExportColumn } from '../values.ts';
 import { bytesOf, type RowPiece } from './chunk-files.ts';
-import { type Cell, MachineCsvReader } from './csv-cells.ts';
+import { type Cell, CellReader } from './csv-cells.ts';
 import { isOwnColumn, type TierRows } from './rows.ts';
 
 /** How to make the requested columns out of columns that a tier can write. */
 export type ColumnPlan = {
-  /** The columns that the tier writes, as machine CSV. */
+  /** The columns that the tier writes, as cells. */
   readonly source: readonly ExportColumn[];
   /** Whether there are field paths among them, so that what the tier writes has to be re-encoded. */
   readonly hasPaths: boolean;
@@ -42,14 +42,14 @@ export function planColumns(
 /** How much is re-encoded in one turn of the event loop, which takes about 2 ms. Pages are answered in between. */
 const turnBytes = 64 * 1024;
 
-/** Turns the source columns of a plan, as machine CSV, into requested rows. `encodeRow` adds the end of the line. */
+/** Turns the source columns of a plan, as cells, into requested rows. `encodeRow` adds the end of the line. */
 export function reEncodeRows(
   rows: TierRows,
   plan: ColumnPlan,
   encodeRow: (cells: readonly Cell[]) => string,
 ): TierRows<Buffer> {
   const decoder = new StringDecoder('utf8');
-  const reader = new MachineCsvReader();
+  const reader = new CellReader();
   const encodePiece = (piece: Buffer): Buffer => {
     let text = '';
     for (const row of reader.read(decoder.write(piece))) text += encodeRow(plan.pick(row));

@@ -3,6 +3,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader, CutOptions } from '../../records/index.ts';
 import { type ExportColumn, exportColumns } from '../values.ts';
 import type { RowPiece } from './chunk-files.ts';
+import { cellQuote } from './csv-cells.ts';
 
 /** What exports read from, and where they may keep data on its way. */
 export type ExportSource = {
@@ -21,9 +22,12 @@ export type ExportSource = {
   groupBytes?: number;
 };
 
-/** How rows are written, with the same bytes by both tiers: machine CSV, or a JSON object a line without NULLs. */
+/**
+ * How rows are written, with the same bytes by both tiers: machine CSV; the same with another quote, for rows that go on
+ * through this process; or a JSON object a line without NULLs.
+ */
 export type RowForm = {
-  readonly kind: 'csv' | 'json';
+  readonly kind: 'csv' | 'cells' | 'json';
   readonly columns: readonly ExportColumn[];
 };
 
@@ -31,7 +35,7 @@ export type RowForm = {
  * JSON lines go through the CSV writers of the databases, with a quote and a delimiter that JSON never contains. DuckDB
  * would quote what contains a #, so it is told to quote nothing. `keyEnd` ends a key.
  */
-export const jsonDialect = { quote: '\u0003', delimiter: '\u0004', keyEnd: '\u0002' } as const;
+export const jsonDialect = { quote: cellQuote, delimiter: '\u0004', keyEnd: '\u0002' } as const;
 
 /** The text before the value of a member. `isFirst` says that no other member comes before it, so there is no comma. */
 export function memberPrefix(column: ExportColumn, isFirst: boolean): string {

@@ -36,7 +36,7 @@ function createForm(options: FileOptions): Form {
   }
 }
 
-/** CSV in either profile. The tiers write machine CSV: only field paths and the other profile are re-encoded. */
+/** CSV in either profile. The tiers write machine CSV; only for field paths and the other profile cells are re-encoded. */
 function csv(options: FileOptions): Form {
   const { plan, head, encodeRow } = createLineWriter(options);
   const isPlain = options.profile === 'machine' && !plan.hasPaths;
@@ -44,7 +44,8 @@ function csv(options: FileOptions): Form {
     ...textForm('text/csv; charset=utf-8', options),
     head: Buffer.from(head),
     async openRows(snapshot) {
-      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
+      const kind = isPlain ? 'csv' : 'cells';
+      const rows = await readRows(snapshot, { kind, columns: plan.source });
       return isPlain ? rows : reEncodeRows(rows, plan, encodeRow);
     },
     prove: (duckdb, written) => proveCsv(duckdb, written, options),
@@ -59,7 +60,7 @@ function ndjson(options: FileOptions): Form {
   return {
     ...textForm('application/x-ndjson', options),
     async openRows(snapshot) {
-      const kind = plan.hasPaths ? 'csv' : 'json';
+      const kind = plan.hasPaths ? 'cells' : 'json';
       const rows = await readRows(snapshot, { kind, columns: plan.source });
       return plan.hasPaths ? reEncodeRows(rows, plan, encodeRow) : rows;
     },
@@ -75,7 +76,7 @@ function templated(options: FileOptions, template: LineTemplate): Form {
     tell: (layouts) => ({ skipped: sumCounts(layouts.map(skippedOf)) }),
     async openRows(snapshot) {
       const { encodeRow, skipped } = createFiller(template);
-      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
+      const rows = await readRows(snapshot, { kind: 'cells', columns: plan.source });
       const lines = reEncodeRows(rows, plan, encodeRow);
       return Object.assign(lines, { layout: () => ({ skipped: skipped() }) });
     },

@@ -14,20 +14,21 @@ export function createTaker(
   const struct = columns.map(({ name, field, type }) => ({ key: name, name: field, type }));
   const take = structTaker(struct, onMisfit);
   return (enrichment) => {
-    const { fitting, rest } = take(enrichment, 0);
+    const { fitting, rest } = take(enrichment, 0, enrichment);
     return { fitting: fitting ?? '{}', rest };
   };
 }
 
-type Take = (text: string, start: number) => Parts;
+/** Takes the value apart that begins at `start`, and is spelled so. */
+type Take = (text: string, start: number, value: string) => Parts;
 
-function takerOf(type: FieldType): (items: JsonItems) => Parts {
+function takerOf(type: FieldType): Take {
   if (typeof type !== 'string' && 'struct' in type) {
     const take = structTaker(type.struct.map((member) => ({ ...member, key: member.name })));
-    return ({ text, start, value }) => (value[0] === '{' ? take(text, start) : misfit(value));
+    return (text, start, value) => (value[0] === '{' ? take(text, start, value) : misfit(value));
   }
   if (typeof type !== 'string' && 'list' in type) return listTaker(takerOf(type.list));
-  return ({ value }) => {
+  return (_text, _start, value) => {
     const fitting = scalarOf(value, type);
     return fitting === null ? misfit(value) : { fitting, rest: null };
   };
@@ -38,13 +39,14 @@ function misfit(rest: string): Parts {
 }
 
 /** A list fits as a whole or not at all. Its elements may be null. */
-function listTaker(take: (items: JsonItems) => Parts): (items: JsonItems) => Parts {
-  return ({ text, start, value }) => {
+function listTaker(take: Take): Take {
+  return (text, start, value) => {
     if (value[0] !== '[') return misfit(value);
     const elements: string[] = [];
     for (const items = new JsonItems(text, start); items.next(); ) {
+      const element = items.value;
       const { fitting, rest } =
-        items.value === 'null' ? { fitting: 'null', rest: null } : take(items);
+        element === 'null' ? { fitting: element, rest: null } : take(text, items.start, element);
       if (fitting === null || rest !== null) return misfit(value);
       elements.push(fitting);
     }
@@ -52,7 +54,10 @@ function listTaker(take: (items: JsonItems) => Parts): (items: JsonItems) => Par
   };
 }
 
-/** A struct takes the members that fit; the others are its rest. All of its members are written: the cast demands them. */
+/**
+ * A struct takes the members that fit; the others are its rest. All of its members are written: the cast demands them.
+ * Where these are there and fit as they are spelled, which most are, nothing is put together.
+ */
 function structTaker(
   struct: readonly { key: string; name: string; type: FieldType }[],
   onMisfit?: (name: string) => void,
@@ -61,19 +66,27 @@ function structTaker(
     struct.map(({ name, type }, at) => [name, { at, type, take: takerOf(type) }]),
   );
   const keys = struct.map(({ key }) => `${JSON.stringify(key)}:`);
-  return (text, start) => {
+  const isNamedSo = struct.every(({ key, name }) => key === name);
+  return (text, start, whole) => {
     const fitting = new Array<string>(keys.length).fill('null');
+    let asSpelled = 0;
     let rest = '';
     for (const items = new JsonItems(text, start); items.next(); ) {
       const name = items.name ?? '';
+      const { value } = items;
       const member = members.get(name);
       const parts =
-        member === undefined || items.value === 'null' ? misfit(items.value) : member.take(items);
+        member === undefined || value === 'null'
+          ? misfit(value)
+          : member.take(text, items.start, value);
+      if (parts.fitting === value) asSpelled += 1;
       if (member !== undefined && parts.fitting !== null) fitting[member.at] = parts.fitting;
       if (parts.rest === null) continue;
       if (member !== undefined && parts.rest !== 'null') onMisfit?.(name);
       rest += `${rest === '' ? '' : ','}${JSON.stringify(name)}:${parts.rest}`;
     }
+    if (isNamedSo && rest === '' && asSpelled === keys.length)
+      return { fitting: whole, rest: null };
     return {
       fitting: `{${keys.map((key, at) => key + fitting[at]).join(',')}}`,
       rest: rest === '' ? null : `{${rest}}`,

@@ -6,7 +6,7 @@ import { RowCounter } from './row-counter.ts';
 import { createTaker } from './take-apart.ts';
 
 /**
- * Encodes rows of machine CSV anew for typed Parquet: a cell with the fields that fit and one with the rest take the
+ * Encodes cells anew for typed Parquet: a cell with the fields that fit and one with the rest take the
  * place of the enrichment. The rest is the part of the record that no column holds. A record whose rest is merged into
  * its columns is the record again.
  */
@@ -34,7 +34,7 @@ export function createRowTaker(
       const restCell =
         members.length === 0 ? null : { text: `{${members.join(',')}}`, isText: true };
       written.splice(enrichmentAt, 1, { text: fitting, isText: true }, restCell);
-      return lineOf(written, dialects.machine);
+      return lineOf(written, dialects.cells);
     },
     misfits: () => misfits.counts(),
   };

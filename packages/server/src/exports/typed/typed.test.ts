@@ -39,7 +39,7 @@ const own = ['bytes', 'event_id', 'confidence', 'enrichment'] as const;
 /** Writes records as typed Parquet, and reads them back with DuckDB: each row as JSON text. */
 async function roundTrip(records: readonly Stored[], fields: readonly FieldColumn[]) {
   const columns = { columns: [...own], fields };
-  const { encode } = dialects.machine;
+  const { encode } = dialects.cells;
   const lines = records.map(({ enrichment, confidence }, n) =>
     ['200', encode({ text: String(n), isText: true }), confidence ?? '']
       .concat(encode({ text: enrichment, isText: true }))

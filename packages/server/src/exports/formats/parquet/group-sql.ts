@@ -2,6 +2,7 @@ import { literal } from '../../../platform/duckdb.ts';
 import type { Slice } from '../../../records/index.ts';
 import { chunkRows, coldColumnSql } from '../../../records/sql.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';
+import { cellQuote } from '../../encode/csv-cells.ts';
 import { isOwnColumn } from '../../encode/rows.ts';
 import { type ExportColumn, fieldTypeText, restColumn } from '../../values.ts';
 import type { FileColumns } from '../format.ts';
@@ -11,7 +12,7 @@ import { type ParquetColumn, parquetColumns } from './footer.ts';
 export type GroupPiece =
   | {
       readonly kind: 'csv';
-      /** Machine CSV without header: first `bytes`, then the columns apart from `bytes`. */
+      /** Cells: first `bytes`, then the columns apart from `bytes`. */
       readonly path: string;
       readonly longestRow: number;
     }
@@ -113,8 +114,9 @@ function csvSql(
     return `${value} as ${quoted(column.name)}`;
   });
   const lineBytes = Math.max(longestRow + 1, 1024 * 1024);
+  const quote = literal(cellQuote);
   const rows = `read_csv(${literal(path)}, auto_detect = false,
-    header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"', new_line = '\\n',
+    header = false, columns = {${types}}, delim = ',', quote = ${quote}, escape = ${quote}, new_line = '\\n',
     nullstr = '', allow_quoted_nulls = false, strict_mode = true, parallel = false,
     max_line_size = ${lineBytes}, buffer_size = ${4 * lineBytes})`;
   if (fields.length === 0) return `(select ${list.join(', ')} from ${rows})`;

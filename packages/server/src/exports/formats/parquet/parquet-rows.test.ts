@@ -8,6 +8,7 @@ import { literal } from '../../../platform/duckdb.ts';
 import { useColdStore } from '../../../records/read/testing/cold-store.ts';
 import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
 import { bytesOf } from '../../encode/chunk-files.ts';
+import { dialects } from '../../encode/csv-cells.ts';
 import type { TierRows } from '../../encode/rows.ts';
 import { joinGroups, magic, writeFooter } from './footer.ts';
 import { openParquetRows } from './parquet-rows.ts';
@@ -41,9 +42,10 @@ function pieceOf({ kind, first, until }: Cut, made: Source): Buffer | ColdPiece 
   const { sizeBytes } = made;
   if (kind === 'hot') {
     const filler = 'x'.repeat(Math.max(0, sizeBytes - 60));
+    const text = (cell: string) => dialects.cells.encode({ text: cell, isText: true });
     const lines = Array.from(
       { length: until - first },
-      (_, n) => `${sizeBytes},"${first + n}","${filler}"\n`,
+      (_, n) => `${sizeBytes},${text(String(first + n))},${text(filler)}\n`,
     );
     return Buffer.from(lines.join(''));
   }

@@ -166,7 +166,7 @@ class GroupCutter {
     this.#groupBytes = snapshot.groupBytes ?? usualGroupBytes;
   }
 
-  /** Takes machine CSV whose first cell is `bytes`, cut anywhere. Yields the groups that are full. */
+  /** Takes cells whose first one is `bytes`, cut anywhere. Yields the groups that are full. */
   async *addCsv(piece: Buffer): AsyncGenerator<Group> {
     // One character a byte: the cells are only counted, so their text need not be decoded.
     const text = this.#rest + piece.toString('latin1');
@@ -244,7 +244,7 @@ class GroupCutter {
   }
 }
 
-/** A file of machine CSV for DuckDB to read. */
+/** A file of cells for DuckDB to read. */
 type CsvFile = {
   readonly path: string;
   /** The length of the longest row, in bytes. */

@@ -28,13 +28,13 @@ export async function openParquet(snapshot: Snapshot, columns: FileColumns): Pro
   const written = groupCells(columns);
   const own = written.filter((name): name is ExportColumn => isOwnColumn(name));
   if (own.length === written.length) {
-    const rows = await readPieces(snapshot, { kind: 'csv', columns: own });
+    const rows = await readPieces(snapshot, { kind: 'cells', columns: own });
     return openParquetRows(snapshot, rows, columns);
   }
-  // Field paths are picked out of machine CSV, whichever tier wrote it.
+  // Field paths are picked out of cells, whichever tier wrote it.
   const plan = planColumns(written);
-  const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
-  const picked = reEncodeRows(rows, plan, (cells) => lineOf(cells, dialects.machine));
+  const rows = await readRows(snapshot, { kind: 'cells', columns: plan.source });
+  const picked = reEncodeRows(rows, plan, (cells) => lineOf(cells, dialects.cells));
   return openParquetRows(snapshot, picked, columns);
 }
 
@@ -46,7 +46,7 @@ async function openTyped(
 ): Promise<ParquetRows> {
   const names = columns.columns.filter(isOwnColumn);
   const source = ['bytes' as const, ...names.filter((name) => name !== 'bytes')];
-  const rows = await readRows(snapshot, { kind: 'csv', columns: source });
+  const rows = await readRows(snapshot, { kind: 'cells', columns: source });
   const { encodeRow, misfits } = createRowTaker(source, fields);
   const encoded = reEncodeRows(rows, planColumns(source), encodeRow);
   return openParquetRows(snapshot, encoded, columns, () => ({ misfits: misfits() }));
