@@ -149,7 +149,10 @@ test('shows every list as cards on a phone, none of them wider than the page', a
 test('shows on a phone which view of ACCESS is chosen, and its table whole', async () => {
   const page = await filled.open('/access?view=rights', { viewport: { width: 390, height: 844 } });
   const chosen = page.getByRole('button', { name: 'RIGHTS', pressed: true });
-  const right = (place: Locator) => place.evaluate('(el) => el.getBoundingClientRect().right');
+  const right = async (place: Locator) => {
+    const box = await place.boundingBox();
+    return box === null ? Number.NaN : box.x + box.width;
+  };
   await expect.poll(() => right(chosen), patient).toBeLessThanOrEqual(390);
   expect(await right(page.getByRole('cell', { name: 'report incidents' }))).toBeLessThan(390);
 });

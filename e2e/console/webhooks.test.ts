@@ -305,7 +305,7 @@ test('says of a first load that fails what is wrong, and shows the queue once it
   const panel = page.getByRole('alert').filter({ hasText: 'cannot answer' });
   await panel.getByText('The service cannot answer (503)').waitFor();
   // The banner above it has the one button.
-  expect(await page.getByRole('button', { name: 'RETRY' }).count()).toBe(1);
+  expect(await page.getByRole('button', { name: 'RETRY', exact: true }).count()).toBe(1);
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await rowsOf(page).first().waitFor();
