@@ -26,8 +26,8 @@ test('a missing object is told with the store that was asked, which may be the w
   });
 });
 
-test('a damaged object is in the right store', async () => {
+test('a damaged object is in the right store, which is named', async () => {
   await expect(openIn(new ObjectDamaged('records/a', 'is shorter'))).rejects.toMatchObject({
-    detail: expect.not.stringContaining('SVC_BLOB_URL'),
+    detail: expect.stringMatching(/is not what was written \(in s3:\/\/other\)\. Restore it/),
   });
 });

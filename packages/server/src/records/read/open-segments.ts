@@ -134,7 +134,7 @@ async function withOpened<T>(
     }
     const paths = opened.map(({ path }) => path);
     return await read(paths).catch((error: unknown) => {
-      throw explain(error, segments, paths);
+      throw explain(error, segments, { paths, location: cold.objects.location });
     });
   } finally {
     await Promise.all(opened.map((object) => object.release()));
@@ -155,7 +155,11 @@ export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** Explains an error of DuckDB: the checksums were right, so the file was damaged before it was written. */
-function explain(error: unknown, segments: readonly Segment[], paths: readonly string[]): unknown {
+function explain(
+  error: unknown,
+  segments: readonly Segment[],
+  { paths, location }: { paths: readonly string[]; location: string | undefined },
+): unknown {
   if (!(error instanceof DuckDbError)) return error;
   if (isOutOfMemory(error)) {
     return new AppError('cold_tier_unavailable', {
@@ -167,7 +171,9 @@ function explain(error: unknown, segments: readonly Segment[], paths: readonly s
   }
   const named = paths.findIndex((path) => error.message.includes(path));
   const segment = segments[Math.max(0, named)];
-  return segment === undefined ? error : segmentDamaged(segment, error);
+  return segment === undefined
+    ? error
+    : segmentDamaged(segment, error, { ...unreadable, location });
 }
 
 /** What an operator needs to know of a segment: which days cannot be read any more, and which object to restore. */
@@ -183,7 +189,7 @@ type Meaning = {
   /** The beginning of a sentence; `days` is "of tenant … from … to …". */
   readonly problem: (days: string) => string;
   readonly remedy: string;
-  /** The store that lacks the object: it may be another than the one that it was written to. */
+  /** The store that was read: it may be another than the one that the object was written to. */
   readonly location?: string | undefined;
 };
 
@@ -199,12 +205,14 @@ export function segmentDamaged(
   { problem, remedy, location }: Meaning = unreadable,
 ): AppError {
   const days = `of tenant ${tenant} from ${first_day} to ${last_day}`;
+  const isMissing = cause instanceof ObjectMissing;
+  const place = location === undefined || isMissing ? '' : ` (in ${location})`;
   const store =
-    location === undefined
+    location === undefined || !isMissing
       ? ''
       : ` It was looked for in ${location}: see first, by svcctl doctor, whether SVC_BLOB_URL names the store that the database knows; if it does, the object is lost.`;
   return new AppError('segment_damaged', {
-    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}.${store} ${remedy}`,
+    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}${place}.${store} ${remedy}`,
     cause,
   });
 }
@@ -226,7 +234,7 @@ export async function openSegment(
     if (!isObjectFault(error)) throw error;
     throw segmentDamaged(segment, error, {
       ...(meaning ?? unreadable),
-      ...(error instanceof ObjectMissing && { location: objects.location }),
+      location: objects.location,
     });
   });
 }
