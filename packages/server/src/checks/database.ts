@@ -61,7 +61,7 @@ export const databaseChecks: readonly Check[] = [
     },
     well: 'what is acknowledged is on the disk',
     remedy:
-      'Set it back to on, in postgresql.conf, at the role and at the database. SVC_COLD_GRACE_SECONDS says how far back archived WAL may set the database, at least a day: docs/operations.md, "Point in time".',
+      'Set it back to on, in postgresql.conf, at the role and at the database. SVC_COLD_GRACE_SECONDS says how far back archived WAL may set the database, at least a day: docs/operations/point-in-time.md.',
     isQuick: true,
   },
   {
@@ -199,7 +199,7 @@ export function judgeConnections({ used, most }: { used: number; most: number })
   return [{ text, severity: used < most * 0.95 ? 'warning' : 'critical' }];
 }
 
-/** As docs/operations.md has it: a statement over all months takes up to two locks for each. */
+/** As docs/operations/databases.md has it: a statement over all months takes up to two locks for each. */
 export function judgeLocks(table: queries.LockTable): Problem[] {
   const { room, used, months, per_transaction: perTransaction } = table;
   const statements = Math.floor(room / (2 * months + 2));

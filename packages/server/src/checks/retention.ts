@@ -26,7 +26,7 @@ export const retentionChecks: readonly (Check | ToldCheck)[] = [
     },
     well: 'the last verification found no difference',
     remedy:
-      'Do not erase, delete or move anything before they are understood: docs/operations.md, "Cold data and retention".',
+      'Do not erase, delete or move anything before they are understood: docs/operations/cold-data.md.',
     command: verifyCommand,
     place: verificationPlace,
   },

@@ -265,7 +265,7 @@ function isMissing(error: unknown): boolean {
 
 const note = `This file's name says which database this store of cold data goes on with. Every database
 that was ever used with the store knows some name; who knows this one may write here.
-Leave it: see "Copies of a database" in docs/operations.md.
+Leave it: see "Copies of a database" in docs/operations/cold-data.md.
 `;
 
 /** While a name changes, a look at the folder may see no name or two names, so it is repeated. */
