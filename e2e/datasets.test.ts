@@ -120,32 +120,3 @@ test('a quarter that is tagged and frozen 80/10/10 is the same in leaves, versio
     for (const { event_id, split } of read) expect(split).toBe(splitOf(event_id));
   }
 });
-
-test('retention keeps the days of a version until it is told to let them go', async () => {
-  const service = await installation.start(settings);
-  await ingestStream(
-    service,
-    Array.from({ length: 400 }, (_, n) => makeRecord(`e-${n}`, n)),
-  );
-  const made = await service.call('POST', '/enrichment/tags', {
-    body: { tenant: 'TX', month: '2001-02', dataset: 'fine_tuning' },
-  });
-  expect(made.status, made.text).toBe(201);
-  const version = await freezeVersion(service, {
-    tenant: 'TX',
-    dataset: 'fine_tuning',
-    name: 'february',
-  });
-  const policy = await service.call('PUT', '/retention/policies/TX', {
-    body: { hot_days: 1, delete_days: 30 },
-  });
-  expect(policy.status, policy.text).toBe(200);
-  await runRetention(service);
-  const kept = await service.call('GET', '/enrichment/datasets?tenant=TX&level=tenant');
-  expect(kept.json.data[0]).toMatchObject({ count: version.count, covered: version.count });
-  await runRetention(service, { delete_versioned: true });
-  const gone = await service.call('GET', '/enrichment/datasets?tenant=TX&level=tenant');
-  expect(gone.json.data).toEqual([]);
-  const after = await service.call('GET', `/enrichment/dataset-versions/${version.id}`);
-  expect(after.json).toMatchObject({ change: 'deleted', count: version.count });
-});

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { ends } from './testing/run.ts';
@@ -94,44 +94,4 @@ test('erase tells, and then erases, in the cold tier too', async () => {
   expect(await jsonOf(`${words} --yes`)).toMatchObject({ dry_run: false, erased: { count: 2 } });
   expect(await jsonOf(`${words} --dry-run`)).toMatchObject({ erased: { count: 0 } });
   await ok('retention verify');
-});
-
-test('what a dataset version has is kept, told, and deleted only when that is said', async () => {
-  await ok('records tags add --tenant TX --from 2001-01-01 --to 2001-01-01 --dataset training');
-  await ok('records versions create --tenant TX --dataset training --name q1 --no-wait');
-  await ok('retention policy set TX --delete-days 30 --yes');
-  const [row] = await jsonOf('retention plan --tenant TX --json kind,versioned_count,versions');
-  expect(row).toEqual({ kind: 'delete', versioned_count: 20, versions: ['q1'] });
-  const { stderr } = await ok('retention run --tenant TX --yes');
-  expect(stderr).toContain('20 records left alone, because dataset versions have them');
-  const held = 'records ls --tenant TX --level tenant --json count';
-  expect(await jsonOf(held)).toEqual([{ count: 20 }]);
-  expect((await cli('retention run --tenant TX --delete-versioned')).code).toBe(2);
-  await ok('retention run --tenant TX --delete-versioned --yes');
-  expect(await jsonOf(held)).toEqual([]);
-  expect(await jsonOf('records versions ls --tenant TX --json count,change')).toEqual([
-    { count: 20, change: 'deleted' },
-  ]);
-  await ok('retention policy rm TX --yes');
-});
-
-test('verify finds a flipped byte, tells where, and ends with 1', async () => {
-  const folder = join(service.dataDir, 'cold', 'records', 'tenant=CA');
-  const [name = ''] = await readdir(folder);
-  const content = await readFile(join(folder, name));
-  const at = Math.floor(content.length / 2);
-  content[at] = (content[at] ?? 0) ^ 1;
-  await writeFile(join(folder, name), content);
-  const { code, stdout, stderr } = await cli('retention verify --tenant CA --json');
-  expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({
-    ok: false,
-    problems: [
-      { kind: 'object_damaged', tenant: 'CA', first_day: '2001-01-01', last_day: '2001-01-03' },
-    ],
-  });
-  // On a busy machine a line before it says that the verification waits.
-  const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
-  expect(JSON.parse(lastLine)).toMatchObject({ code: 'verify_failed' });
-  await ok('retention verify --tenant TX');
 });
