@@ -74,24 +74,6 @@ test('what gzip carries, and what the trailer proves, are the bytes of the plain
   }
 });
 
-test('an export of nothing has a header, and says 0', async () => {
-  const download = await openExport(service, { ...leaf, month: '2001-07' });
-  const body = await download.readAll();
-  expect(download.rowCount).toBe(0);
-  expect(readCsv(String(body))).toHaveLength(1);
-  expect(download.response.trailers['repr-digest']).toBe(digestOf(body));
-});
-
-test('the count of an export is the count of its dataset', async () => {
-  const answer = await service.call(
-    'GET',
-    `/enrichment/datasets?tenant=${leaf.tenant}&store=${leaf.store}&month=${leaf.month}`,
-  );
-  const download = await openExport(service, leaf);
-  expect(answer.json.data).toMatchObject([{ count: download.rowCount }]);
-  expect(readCsv(String(await download.readAll()))).toHaveLength(download.rowCount + 1);
-});
-
 /** Rows by the batch that their kind names; those of the leaf as it was at first only in the total. */
 function countByBatch(body: Buffer): { total: number; batches: Map<string, number> } {
   const [, ...rows] = readCsv(body.toString());

@@ -24,27 +24,6 @@ beforeAll(() =>
   ),
 );
 
-test('tags cover, refuse to stand twice, warn, and go', async () => {
-  const add = 'records tags add --tenant CA --store AUS --month 2001-01';
-  const id = (await ok(`${add} --dataset training`)).stdout.trim();
-  expect(await jsonOf('records ls --tenant CA --json store,coverage,covered')).toEqual([
-    { store: 'AUS', coverage: 1, covered: 150 },
-    { store: 'DFW', coverage: 0, covered: 0 },
-  ]);
-  expect((await cli(`${add} --dataset training`)).code).toBe(6);
-  const day =
-    'records tags add --tenant CA --from 2001-01-01 --to 2001-01-01 --dataset fine_tuning';
-  await ends(cli(day), 6, ['50 records would be in both datasets']);
-  const second = (await ok(`${day} --yes`)).stdout.trim();
-  expect(await jsonOf('records tags ls --tenant CA --json id,store,dataset,count')).toEqual([
-    { id: second, store: null, dataset: 'fine_tuning', count: 100 },
-    { id, store: 'AUS', dataset: 'training', count: 150 },
-  ]);
-  await ok(`records tags rm ${id} ${second}`);
-  expect(await jsonOf('records tags ls --tenant CA --json')).toEqual([]);
-  expect((await cli(`records tags rm ${id}`)).code).toBe(3);
-});
-
 test('streamed exports of each format have as many rows as the leaves hold', async () => {
   for (const [options, name] of [
     ['--format csv', 'x.csv'],
@@ -112,51 +91,6 @@ test('a download that breaks off again and again is resumed, to the same file', 
   } finally {
     await proxy.close();
   }
-});
-
-test('--no-wait leaves a job that exports get --wait brings home', async () => {
-  const { stdout } = await ok(
-    'analytics export --tenant TX --month 2001-01 --format parquet --async --no-wait',
-  );
-  await ok(`exports get ${stdout.trim()} --wait --out x.parquet`);
-  expect((await file('x.parquet')).subarray(-4).toString()).toBe('PAR1');
-});
-
-test('a version is frozen with splits, exported whole and by split, shown, and removed', async () => {
-  await ok('records tags add --tenant TX --month 2001-01 --dataset training');
-  const create =
-    'records versions create --tenant TX --dataset training --name q1 --split 80/10/10';
-  const made = await ok(`${create} --json`);
-  const version = JSON.parse(made.stdout);
-  expect(version).toMatchObject({ state: 'ready', count: 300, name: 'q1' });
-  expect(made.stderr).toContain(`✓ q1: 300 records`);
-  const { train, validation, test: rest } = version.splits;
-  expect(train.count + validation.count + rest.count).toBe(300);
-  expect((await cli(create)).code).toBe(6);
-
-  const words = 'analytics export --tenant TX --version q1 --format ndjson';
-  expect((await ok(`${words} --out whole`)).stderr).toContain(
-    '300 rows, as many as the version holds',
-  );
-  expect((await ok(`${words} --split train --async --out train`)).stderr).toContain(
-    `${train.count} rows`,
-  );
-  expect(
-    String(await file('train'))
-      .trimEnd()
-      .split('\n'),
-  ).toHaveLength(train.count);
-  await ok(`${words} --async --out job`);
-  expect(await file('job')).toEqual(await file('whole'));
-
-  expect(await jsonOf('records versions show q1 --tenant TX --json id')).toEqual({
-    id: version.id,
-  });
-  expect((await ok(`records versions show ${version.id}`, { isTerminal: true })).stdout).toContain(
-    'all stores · 2001-01-01 … 2001-01-31',
-  );
-  await ok(`records versions rm ${version.id} --yes`);
-  expect(await jsonOf('records versions ls --tenant TX --json')).toEqual([]);
 });
 
 test('a token without datasets:write neither tags nor freezes', async () => {
