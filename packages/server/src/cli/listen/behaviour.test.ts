@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  answerText,
-  chooseAnswer,
-  createSeen,
-  isAccepting,
-  type ListenOptions,
-} from './behaviour.ts';
+import { answerText, chooseAnswer, isAccepting, type ListenOptions } from './behaviour.ts';
 
 type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
 /** What three deliveries are answered with, the last of which came before. */
@@ -46,10 +40,4 @@ test('only an answer of 2xx accepts', () => {
     expect(accepts({ mode })).toBe(false);
   }
   expect(accepts({ mode: 'ok', status: 404 })).toBe(false);
-});
-
-test('the latest ids are remembered, the oldest forgotten', () => {
-  const seen = createSeen(2);
-  for (const id of ['a', 'b', 'a', 'c']) seen.add(id);
-  expect(['a', 'b', 'c'].filter((id) => seen.has(id))).toEqual(['a', 'c']);
 });

@@ -142,19 +142,3 @@ function fail(told: Told): Answer {
 function redirectStatus(status: number | undefined): number {
   return status !== undefined && status >= 300 && status < 400 ? status : 302;
 }
-
-const mostIds = 100_000;
-
-/** Remembers the latest hundred thousand ids, so that a receiver can run for days. */
-export function createSeen(most = mostIds): { has(id: string): boolean; add(id: string): void } {
-  const ids = new Set<string>();
-  return {
-    has: (id) => ids.has(id),
-    add(id) {
-      ids.delete(id);
-      ids.add(id);
-      const [oldest] = ids;
-      if (ids.size > most && oldest !== undefined) ids.delete(oldest);
-    },
-  };
-}

@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { AppError } from '../../kernel/errors.ts';
 import { usage } from '../help.ts';
-import { type Answer, chooseAnswer, createSeen, give, type ListenOptions } from './behaviour.ts';
+import { type Answer, chooseAnswer, give, type ListenOptions } from './behaviour.ts';
 
 /** One delivery as it was received, and how it is answered. */
 export type Delivery = {
@@ -33,6 +34,8 @@ type Handlers = {
 };
 
 const maxBodyBytes = 32 * 1024 * 1024;
+/** So many ids are remembered, the latest ones: a receiver can run for days. */
+const mostIds = 100_000;
 
 /** Starts a receiver of webhooks that answers as the options say. Throws `usage_invalid` when the port is taken. */
 export async function startReceiver(
@@ -40,7 +43,7 @@ export async function startReceiver(
   { now, onDelivery, onOver }: Handlers,
 ): Promise<Receiver> {
   const closing = new AbortController();
-  const seen = createSeen();
+  const seen = new LRUCache<string, true>({ max: mostIds });
   let secret: Buffer | undefined;
   let number = 0;
 
@@ -48,7 +51,7 @@ export async function startReceiver(
     const id = String(request.headers['webhook-id'] ?? '');
     number += 1;
     const isDuplicate = id !== '' && seen.has(id);
-    seen.add(id);
+    seen.set(id, true);
     const answer = chooseAnswer(options, { number, isDuplicate });
     const at = now();
     const fault =

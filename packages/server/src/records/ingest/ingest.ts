@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Actor, callerOf } from '../../kernel/actor.ts';
 import { createBatcher } from '../../kernel/batcher.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -17,7 +18,6 @@ import { fewRows } from './queries.ts';
 import {
   createBusyTenants,
   createPartitions,
-  createRepeaters,
   maySharePart,
   type SentPart,
   storePart,
@@ -65,13 +65,15 @@ const lateChecksAtOnce = 2;
 const bytesOfRow = 1024;
 
 const noRecheck = async () => {};
+/** So many senders who repeat are remembered; of more, those that have not done so for longest are forgotten. */
+const mostRepeaters = 1000;
 
 export function createIngest(db: Database, options: IngestOptions): Ingest {
   const storing = {
     cold: options.cold,
     partitions: createPartitions(db),
     busy: createBusyTenants(options.clock),
-    repeaters: createRepeaters(),
+    repeaters: new LRUCache<string, true>({ max: mostRepeaters }),
     transactions: createGate(options.writers),
     lateChecks: createGate(lateChecksAtOnce),
   };

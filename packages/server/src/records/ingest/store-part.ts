@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
@@ -23,7 +24,11 @@ type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
   busy: BusyTenants;
-  repeaters: ReturnType<typeof createRepeaters>;
+  /**
+   * The tokens of senders whose last large part repeated records. To copy the next one would most likely fail, and be done
+   * in vain; once a part of theirs held only new records, the next is copied again.
+   */
+  repeaters: LRUCache<string, true>;
   /** Limits the transactions at the same time. Checks against cold data wait outside of it, and block none. */
   transactions: Gate;
   lateChecks: Gate;
@@ -69,7 +74,7 @@ export async function storePart(
       const stored = await store(isHopedNew);
       const { duplicates, conflicts, cold_days: days } = stored;
       if (part.count > fewRows && days === null && duplicates === null && conflicts === null) {
-        repeaters.note(tokenId, false);
+        repeaters.delete(tokenId);
       }
       if (days === null) return outcomeOf(stored, checked);
       const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
@@ -81,7 +86,7 @@ export async function storePart(
         partitions.forget(part.months());
         attempt += 1;
       } else if (isHopedNew && copyRefusals.has(state ?? '')) {
-        repeaters.note(tokenId, true);
+        repeaters.set(tokenId, true);
         hasRepeats = true;
       } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
         lockWaits += 1;
@@ -249,24 +254,4 @@ export function partitionName(month: string): string {
 
 function monthOf(name: string): string {
   return name.slice(-'YYYY-MM'.length).replace('_', '-');
-}
-
-/** So many senders are remembered; of more, those that have not repeated anything for longest are forgotten. */
-const mostRepeaters = 1000;
-
-/**
- * Remembers, by the ids of their tokens, the senders whose last large part repeated records. To copy the next one would
- * most likely fail, and be done in vain; once a part of theirs held only new records, the next is copied again.
- */
-export function createRepeaters() {
-  const tokens = new Set<string>();
-  return {
-    has: (tokenId: string) => tokens.has(tokenId),
-    note(tokenId: string, hasRepeated: boolean): void {
-      tokens.delete(tokenId);
-      if (hasRepeated) tokens.add(tokenId);
-      const [oldest] = tokens;
-      if (tokens.size > mostRepeaters && oldest !== undefined) tokens.delete(oldest);
-    },
-  };
 }

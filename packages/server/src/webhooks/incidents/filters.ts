@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -39,7 +40,10 @@ export class IncidentFilters {
   readonly #db: Queryable;
   readonly #clock: Clock;
   readonly #log: Pick<Log, 'warn'>;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new LRUCache<string, Known>({
+    maxSize: mostKept,
+    sizeCalculation: ({ filters }) => Math.min(mostKept, Math.max(1, filters.length)),
+  });
   readonly #loading = new Map<string, Promise<void>>();
 
   constructor(db: Queryable, { clock, log }: { clock: Clock; log: Pick<Log, 'warn'> }) {
@@ -99,13 +103,7 @@ export class IncidentFilters {
 
   async #freshOf(tenant: string): Promise<Known | undefined> {
     const known = this.#known.get(tenant);
-    if (known === undefined) return undefined;
-    if (this.#clock() - known.loadedAtMillis < freshMillis) {
-      // The tenant that reported last is the last to go.
-      this.#known.delete(tenant);
-      this.#known.set(tenant, known);
-      return known;
-    }
+    if (known === undefined || this.#clock() - known.loadedAtMillis < freshMillis) return known;
     await this.reload(tenant);
     return this.#known.get(tenant);
   }
@@ -124,12 +122,5 @@ export class IncidentFilters {
       filters,
       hasOrder: rows.some((row) => row.has_order),
     });
-    let kept = 0;
-    for (const { filters } of this.#known.values()) kept += filters.length;
-    for (const [other, { filters }] of this.#known) {
-      if (kept <= mostKept || other === tenant) return;
-      kept -= filters.length;
-      this.#known.delete(other);
-    }
   }
 }
