@@ -43,6 +43,24 @@ test('of two services of a folder the second says that another runs, and the fir
   expect(await noted()).toBeUndefined();
 });
 
+test('whoever reads the file while it is written anew finds one service or the other', async () => {
+  const urls = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+  const ends = [await announce(dataDir.path, 'http://127.0.0.1:1', { log })];
+  let isWriting = true;
+  const read = async (): Promise<void> => {
+    expect(urls).toContain(await noted());
+    if (isWriting) await read();
+  };
+  const write = async () => {
+    for (let n = 1; n <= 50; n += 1) {
+      ends.push(await announce(dataDir.path, urls[n % 2] ?? '', { log }));
+    }
+    isWriting = false;
+  };
+  await Promise.all([read(), write()]);
+  for (const end of ends) await end();
+});
+
 test('the first is found again when the second was killed, too', async () => {
   const first = await startService();
   // No process has the greatest number there is.

@@ -1,6 +1,7 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { randomText } from '../kernel/ids.ts';
 import { isRunning } from '../platform/is-running.ts';
 import type { Log } from '../platform/log.ts';
 import { repeat } from '../platform/work/repeat.ts';
@@ -34,11 +35,17 @@ export async function announce(
       'another svcctl serve runs on this data folder: commands on this machine now go to this one',
     );
   }
-  await writeFile(path, text);
+  // Whoever read half a file would find no service, and one that watches it would write its own over it.
+  const draft = `${path}.${randomText(12)}`;
+  const write = async () => {
+    await writeFile(draft, text);
+    await rename(draft, path);
+  };
+  await write();
   const watching = repeat(
     async () => {
       const now = await read();
-      if (now !== text && (await findLive(now)) === null) await writeFile(path, text);
+      if (now !== text && (await findLive(now)) === null) await write();
     },
     { everyMillis, onError: (error) => log.warn({ err: error }, `${path} cannot be written`) },
   );
