@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const longest = [
   /\/e2e\/slow\/(benches|import-crash|backup|s3-outage)\./,
-  /\/e2e\/console\/(webhooks|panels|find-anything|accessibility|tags|retention)\./,
+  /\/e2e\/(full-pass|console\/(webhooks|panels|exports|find-anything|accessibility|tags|retention))\./,
   /\/(e2e|src\/(retention|exports|app|platform))\//,
 ];
 
