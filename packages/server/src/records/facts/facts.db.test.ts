@@ -8,6 +8,7 @@ import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import type { SliceRequest } from '../slice/slice.ts';
 import { readFacts } from './read-facts.ts';
+import { readSample } from './read-sample.ts';
 
 const db = useTestDatabase();
 const cold = useColdStore();
@@ -189,4 +190,17 @@ test('a sample has the hours and the stores by their numbers of records, in both
   await checkShares();
   await freeze(db, cold, { tenant: 'uneven', id: 'seg_u3' });
   await checkShares();
+});
+
+test('of many stores as many are looked at as there are places', async () => {
+  const size = { records: 400, places: 4, mostPlaces: 40, keysEach: 20 };
+  const sample = await readSample(
+    { db, cold },
+    testActor,
+    { tenant: 'uneven' },
+    { size, textBytes: 0 },
+  );
+  const stores = new Set(sample.records.map(({ store }) => store));
+  // Half of the places lie in the large one.
+  expect(stores.size).toBeGreaterThanOrEqual(20);
 });

@@ -7,7 +7,7 @@ export type SampleSize = {
   readonly records: number;
   /** How many places they are looked for in, each with as many records as the others. */
   readonly places: number;
-  /** There are up to so many of them where stores are smaller than a place. */
+  /** Of more stores there is a place for each, up to so many: stores differ more than the days of one do. */
   readonly mostPlaces: number;
   /** For each hot record that is looked at, the keys of at most about this many are read to find it. */
   readonly keysEach: number;

@@ -52,8 +52,7 @@ export async function pickStores(
         sum(count) over () as total, count(*) over () as stores
       from own
     ), measured as (
-      select *, least(${mostPlaces}::float8, greatest(${places}::float8,
-        ceil(${records}::float8 * stores / total))) as places
+      select *, least(${Math.min(mostPlaces, records)}::float8, greatest(${places}::float8, stores)) as places
       from summed offset 0
     ), placed as (
       select *, total / places as step, ${records}::float8 / places as each from measured offset 0
