@@ -143,6 +143,7 @@ async function sendTenant(
   { tenant, rows, totals, onRows, note }: Sending & { tenant: string; rows: number },
 ): Promise<boolean> {
   const path = await stage.write(tenant);
+  if (path === null) return false;
   try {
     const answer = await client.upload(
       'POST /enrichment/imports',

@@ -148,26 +148,46 @@ test('a file of one line that is too long is refused, and not held in memory', a
   });
 });
 
-test('rows too wide to be read together are read a few at a time', async () => {
+/** An importer without the memory for many wide rows, and a file of a thousand. */
+async function openWide(memoryMiB: number) {
   const path = pathOf('wide.parquet');
-  const wide = `select 'T' as tenant, 'S' as store, range as event_id, '2024-01-01T00:00:00Z' as occurred_at,
+  const wide = `select 'T' as tenant, 'S' as store, range as event_id, timestamptz '2001-01-01 00:00:00Z' as occurred_at,
     repeat(md5(range::varchar), 1000) as wide from range(1000)`;
   await copy(wide, path, 'format parquet');
   const mapping = { columns: {}, values: {}, skipped: [], timeUnit: undefined };
   const { signal } = new AbortController();
   const narrow = await openImporter({
-    mapping,
-    delimiter: ',',
-    signal,
-    memoryBytes: 120 * 2 ** 20,
+    ...{ mapping, delimiter: ',', signal },
+    memoryBytes: memoryMiB * 2 ** 20,
   });
-  const file = await narrow.open(path, 'parquet');
-  const { text, rows } = await textOf(file.records(7));
-  expect(rows).toBe(993);
-  const ids = text
-    .trimEnd()
-    .split('\n')
-    .map((one) => Number(JSON.parse(one).event_id));
-  expect(ids).toEqual(Array.from({ length: 993 }, (_, n) => n + 7));
+  return { narrow, file: await narrow.open(path, 'parquet') };
+}
+
+function expectRows({ text, rows }: { text: string; rows: number }, from: number): void {
+  expect(rows).toBe(1000 - from);
+  const lines = text.trimEnd().split('\n');
+  const ids = lines.map((one) => Number(JSON.parse(one).event_id));
+  expect(ids).toEqual(Array.from({ length: 1000 - from }, (_, n) => n + from));
+}
+
+test('rows too wide to be read together are read a few at a time', async () => {
+  const { narrow, file } = await openWide(120);
+  expectRows(await textOf(file.records(7)), 7);
+  await narrow.close();
+});
+
+test('rows too wide to be staged are kept, and read a few at a time', async () => {
+  const { narrow, file } = await openWide(64);
+  const { stage } = narrow;
+  await stage.begin();
+  const staged = await stage.fill([file.stretch(5, { from: 7, until: 1000 })]);
+  const free = [...staged].map(([tenant, leaves]) => ({ tenant, leaves }));
+  for (const { tenant } of await stage.take(free)) {
+    const path = await stage.write(tenant);
+    expect(path).toBeNull();
+    await stage.keep(tenant);
+  }
+  expect(await stage.countRest(5)).toBe(993);
+  expectRows(await textOf(file.records(7, 5)), 7);
   await narrow.close();
 });

@@ -112,13 +112,13 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
       shape: typed?.shape ?? null,
       records: (from, rest) => watched(file.records(from, rest)),
       stretch: (number, { from, until }) => ({
-        file: number,
+        ...{ file: number, from, until },
         async fill(insert) {
           const rows = typed?.rows(from, until);
           if (rows === undefined) throw new Error(`${name} has no typed rows`);
           const error = await insert(rows).catch((cause: unknown) => cause);
           await isSame();
-          if (error !== undefined) throw unreadable(name, error);
+          if (error !== undefined) throw isOutOfMemory(error) ? error : unreadable(name, error);
         },
       }),
     };
@@ -136,7 +136,7 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
         yield* (await here()).records(from, rest);
       },
       stretch: (number, range) => ({
-        file: number,
+        ...{ file: number, ...range },
         fill: async (insert) => (await here()).stretch(number, range).fill(insert),
       }),
     };
@@ -304,35 +304,30 @@ async function openTable(
               `select row, ${list} from ${table.numbered} where row >= ${from} and row < ${until}`,
           },
     async *records(first, rest) {
-      const select = `select ${[...fields.values()].join(', ')} from`;
-      const spelling = { mapping, fields: [...fields.keys()] };
-      if (rest !== undefined) {
-        const query = `select ${[...fields.values(), 'row::varchar'].join(', ')} from ${table.numbered}
-          where row >= ${first} and row in ${restSql(rest)} order by row`;
-        yield* readRows(duckdb, query, { ...spelling, first });
-        return;
-      }
+      const cells = [...fields.values()].join(', ');
       let next = first;
-      try {
-        for await (const piece of readRows(
-          duckdb,
-          `${select} ${table.source} offset ${next}`,
-          spelling,
-        )) {
+      const read = async function* (limit: string) {
+        const query =
+          rest === undefined
+            ? `select ${cells} from (select * from ${table.source} ${limit} offset ${next})`
+            : `select ${cells}, row::varchar from (select * from ${table.numbered}
+                where row in ${restSql(rest, `and row >= ${next} order by row ${limit}`)}) order by row`;
+        const numbered = rest === undefined ? {} : { first: next };
+        const spelling = { mapping, fields: [...fields.keys()], ...numbered };
+        for await (const piece of readRows(duckdb, query, spelling)) {
           yield piece;
           next += piece.rows;
         }
+      };
+      try {
+        yield* read('');
         return;
       } catch (error) {
         if (!isOutOfMemory(error)) throw error;
       }
       for (let before = -1; before < next; ) {
         before = next;
-        const some = `select * from ${table.source} limit ${wideRows} offset ${next}`;
-        for await (const piece of readRows(duckdb, `${select} (${some})`, spelling)) {
-          yield piece;
-          next += piece.rows;
-        }
+        yield* read(`limit ${wideRows}`);
       }
     },
   };
