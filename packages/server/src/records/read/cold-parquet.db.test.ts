@@ -89,7 +89,7 @@ test.each<[string, (path: string) => Promise<void>, string]>([
       bytes[100] = (bytes[100] ?? 0) ^ 1;
       await writeFile(path, bytes);
     },
-    'is not what was written',
+    'is not what was written (in the folder of the service)',
   ],
   [
     'was damaged before it was written',
@@ -102,7 +102,7 @@ test.each<[string, (path: string) => Promise<void>, string]>([
         [bytes.length, sha256, path.slice(cold.dir.length + 1)],
       );
     },
-    'cannot be read',
+    'cannot be read (in the folder of the service)',
   ],
 ])('every read fails loudly when an object %s', async (name, damage, what) => {
   const tenant = name.replaceAll(' ', '-');
