@@ -126,7 +126,7 @@ const ofKim = { person: { id: 'kim-4711' }, note: 'beside-of-kim' };
 const ofOther = { person: { id: 'ada' } };
 
 test('a person who was erased is in no table, file, answer or later backup', async () => {
-  const { call } = service;
+  const call: typeof service.call = (...given) => service.call(...given);
   const ingest = (...records: object[]) =>
     call('POST', '/enrichment/records', { body: { records } });
   await ingest(record('event-of-kim-1', '2020-02-28', ofKim), record('e1', '2020-02-28', ofOther));
@@ -160,10 +160,10 @@ test('a person who was erased is in no table, file, answer or later backup', asy
   const known = (names: readonly string[], part: string) =>
     names.some((name) => name.includes(part));
   for (const table of ['enrichment_records', 'incidents', 'attempts', 'incident_keys']) {
-    expect(known(before.tables, table), `${table} of ${before.tables}`).toBe(true);
+    expect(known(before.tables, table), `${table} of ${before.tables.join()}`).toBe(true);
   }
   for (const part of ['/records/', '/exports/']) {
-    expect(known(before.files, part), `${part} of ${before.files}`).toBe(true);
+    expect(known(before.files, part), `${part} of ${before.files.join()}`).toBe(true);
   }
   expect(before.answers.length).toBeGreaterThan(6);
 
