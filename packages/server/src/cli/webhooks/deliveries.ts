@@ -35,7 +35,8 @@ export function deadLetterColumns(
           shown: (row, now) => {
             if (row.waits_for_endpoint) return 'disabled';
             const { next_retry: next, paused_until: pause } = row;
-            if (pause !== null && pause > (next ?? '')) return `paused, ${formatRelative(pause, now)}`;
+            if (pause !== null && pause > (next ?? ''))
+              return `paused, ${formatRelative(pause, now)}`;
             const isDue = next !== null && Date.parse(next) <= now;
             // One that is due and not sent yet waits for its endpoint, as `dlq show` tells.
             return isDue ? 'due' : formatRelative(row.next_retry, now);
