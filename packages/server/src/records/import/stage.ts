@@ -68,13 +68,7 @@ export function createStage(duckdb: DuckDbStream): Stage {
     await duckdb.run(`set temp_directory = ${literal(join(dir, 'duckdb'))}`);
     return dir;
   };
-  const cells = async (query: string) => {
-    const rows: string[][] = [];
-    for await (const { count, columns } of duckdb.rows(query)) {
-      for (let row = 0; row < count; row += 1) rows.push(columns.map((cell) => cell[row] ?? ''));
-    }
-    return rows;
-  };
+  const cells = (query: string) => readCells(duckdb, query);
   const count = async (from: string) =>
     Number((await cells(`select count(*)::varchar from ${from}`))[0]?.[0] ?? 0);
 
@@ -121,12 +115,7 @@ export function createStage(duckdb: DuckDbStream): Stage {
         const leaves = await cells(`
         select tenant, store, string_agg(distinct day::varchar, ',') from staged where plain
         group by tenant, store order by tenant, store`);
-        const tenants = new Map<string, StagedLeaf[]>();
-        for (const [tenant = '', store = '', days = ''] of leaves) {
-          const known = tenants.get(tenant) ?? [];
-          tenants.set(tenant, [...known, { store, days: days.split(',') }]);
-        }
-        return tenants;
+        return toTenants(leaves);
       }, new Map());
     },
     take: (free) =>
@@ -135,10 +124,8 @@ export function createStage(duckdb: DuckDbStream): Stage {
         await duckdb.run(
           'create or replace temp table free (tenant varchar, store varchar, day date)',
         );
-        for (const { tenant, leaves } of free) {
-          const days = leaves.flatMap(({ store, days }) =>
-            days.map((day) => `(${literal(tenant)}, ${literal(store)}, ${literal(day)})`),
-          );
+        for (const one of free) {
+          const days = daysOf(one);
           if (days.length > 0) await duckdb.run(`insert into free values ${days.join(', ')}`);
         }
         // They are sorted once for all tenants. Of a sorted table only those parts are read that have a tenant.
@@ -154,17 +141,8 @@ export function createStage(duckdb: DuckDbStream): Stage {
     async write(tenant) {
       files += 1;
       const path = join(dir ?? (await makeDir()), `${files}.parquet`);
-      const write =
-        duckdb.run(`copy (select ${columnsOf(body)} from taken where tenant = ${literal(tenant)})
-        to ${literal(path)} (format parquet, row_group_size 20480)`);
-      try {
-        await write;
-        return path;
-      } catch (error) {
-        if (!isOutOfMemory(error)) throw error;
-        await rm(path, { force: true });
-        return null;
-      }
+      const own = `select ${columnsOf(body)} from taken where tenant = ${literal(tenant)}`;
+      return writeIfMemory(duckdb, own, path);
     },
     keep: (tenant) =>
       duckdb.run(`insert into rest select file, row from taken where tenant = ${literal(tenant)}`),
@@ -173,4 +151,45 @@ export function createStage(duckdb: DuckDbStream): Stage {
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The cells of all rows of a query, of which there are few, as text. */
+async function readCells(duckdb: DuckDbStream, query: string): Promise<string[][]> {
+  const rows: string[][] = [];
+  for await (const { count, columns } of duckdb.rows(query)) {
+    for (let row = 0; row < count; row += 1) rows.push(columns.map((cell) => cell[row] ?? ''));
+  }
+  return rows;
+}
+
+function toTenants(leaves: readonly string[][]): Map<string, StagedLeaf[]> {
+  const tenants = new Map<string, StagedLeaf[]>();
+  for (const [tenant = '', store = '', days = ''] of leaves) {
+    const known = tenants.get(tenant) ?? [];
+    tenants.set(tenant, [...known, { store, days: days.split(',') }]);
+  }
+  return tenants;
+}
+
+/** The days of a tenant as rows of SQL. */
+function daysOf({ tenant, leaves }: FreeDays): string[] {
+  return leaves.flatMap(({ store, days }) =>
+    days.map((day) => `(${literal(tenant)}, ${literal(store)}, ${literal(day)})`),
+  );
+}
+
+/** Writes the rows of a query as Parquet. Answers the path; null without memory for it. */
+async function writeIfMemory(
+  duckdb: DuckDbStream,
+  query: string,
+  path: string,
+): Promise<string | null> {
+  try {
+    await duckdb.run(`copy (${query}) to ${literal(path)} (format parquet, row_group_size 20480)`);
+    return path;
+  } catch (error) {
+    if (!isOutOfMemory(error)) throw error;
+    await rm(path, { force: true });
+    return null;
+  }
 }
