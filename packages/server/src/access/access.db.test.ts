@@ -28,11 +28,12 @@ test('a connection plans the look-up of a token five times, and then never again
   const hash = hashSecret((await service.makeToken({ preset: 'curator' })).token);
   await service.db.withConnection(async (connection) => {
     for (let i = 0; i < 10; i++) expect(await findTokensByHash(connection, [hash])).toHaveLength(1);
-    const [plans] = await connection.query(
+    const [plans] = await connection.query<{ custom_plans: number; generic_plans: number }>(
       sql`select custom_plans::int, generic_plans::int from pg_prepared_statements
         where statement like ${'%from access_tokens where hash%'}`,
     );
-    expect(plans).toEqual({ custom_plans: 5, generic_plans: 5 });
+    expect(plans?.custom_plans).toBe(5);
+    expect(plans?.generic_plans).toBeGreaterThanOrEqual(5);
   });
 });
 
