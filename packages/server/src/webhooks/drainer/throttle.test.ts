@@ -5,7 +5,7 @@ import { Throttle } from './throttle.ts';
 type Receiver = (nowMillis: number) => { retryAfter: number | null } | 'accepted';
 
 /** So many in each second of its clock, or in each minute. */
-const inWindows = (count: number, windowMillis = 1000, tells = true): Receiver => {
+const inWindows = (count: number, windowMillis = 1000, tells = true, told?: number): Receiver => {
   let [window, taken] = [0, 0];
   return (now) => {
     if (Math.floor(now / windowMillis) !== window) {
@@ -13,7 +13,8 @@ const inWindows = (count: number, windowMillis = 1000, tells = true): Receiver =
     }
     taken += 1;
     const left = (window + 1) * windowMillis - now;
-    return taken <= count ? 'accepted' : { retryAfter: tells ? Math.ceil(left / 1000) : null };
+    if (taken <= count) return 'accepted';
+    return { retryAfter: tells ? (told ?? Math.ceil(left / 1000)) : null };
   };
 };
 
@@ -64,6 +65,7 @@ describe('a receiver that refuses what is too much', () => {
   test.each([
     ['5 in each second', () => inWindows(5), 5],
     ['5 in each second, and does not say until when', () => inWindows(5, 1000, false), 5],
+    ['5 in each second, and says "now", or a time past', () => inWindows(5, 1000, true, 0), 5],
     ['5 in any second', () => sliding(5), 5],
     ['5 a second and 10 at once', () => bucket(5, 10), 5],
     ['5 a second, one by one', () => bucket(5, 1), 5],

@@ -92,7 +92,8 @@ export class Throttle {
     const isFirst = sentAt >= this.#until;
     if (isFirst) this.#pausesInRow += 1;
     const guess = Math.min(2 ** Math.max(0, this.#pausesInRow - 1), longestGuessSeconds);
-    const seconds = retryAfterSeconds ?? guess;
+    // 0, which is also what a time past comes to, says no more than nothing: the refusal shows that it is too early.
+    const seconds = retryAfterSeconds || guess;
     if (isFirst) this.#lower(nowMillis, Math.min(seconds, longestGuessSeconds));
     this.#until = Math.max(this.#until, nowMillis + seconds * 1000);
     this.#allowed = 1;
