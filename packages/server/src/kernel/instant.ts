@@ -49,6 +49,8 @@ export function instantFault(text: string): string {
   if (time === undefined) return 'it is a day without a time';
   if (zone === undefined) return 'it lacks its zone: Z, or an offset such as +01:00';
   if (fraction.length > '.ffffff'.length) return 'it has more than 6 fraction digits';
+  if (text < '1685' || text >= '2255') return 'its year is too far from now';
+  if (time.startsWith(':60', 'Thh:mm'.length)) return 'it is a leap second; send second 59';
   return 'there is no such day, time or offset';
 }
 
