@@ -364,18 +364,34 @@ async function renewTenantDays(
     where counter.tenant = ${tenant} and counter.day = change.day`);
 }
 
-/** Deletes the hot rows of a store in a span of time, the end excluded. Returns how many there were. */
-export async function deleteHotSpan(
+/** A span of time of a store, the end excluded. */
+export type HotSpan = { readonly store: string; readonly from: string; readonly until: string };
+
+/** Deletes the hot rows of these spans. Returns of each how many there were. */
+export async function deleteHotSpans(
   connection: Connection,
-  span: { tenant: string; store: string; from: string; until: string },
-): Promise<number> {
-  const rows = await connection.query<{ count: number }>(sql`
+  tenant: string,
+  spans: readonly HotSpan[],
+): Promise<number[]> {
+  const start = spans.reduce((least, { from }) => (from < least ? from : least), '9');
+  const end = spans.reduce((most, { until }) => (until > most ? until : most), '');
+  const given = spans.map(({ store, from, until }, index) => ({
+    store,
+    since: from,
+    until,
+    index,
+  }));
+  const types = { store: 'text', since: 'timestamptz', until: 'timestamptz', index: 'int' };
+  const rows = await connection.query<{ index: number; count: number }>(sql`
     with gone as (
-      delete from enrichment_records where tenant = ${span.tenant} and store = ${span.store}
-        and occurred_at >= ${span.from}::timestamptz and occurred_at < ${span.until}::timestamptz
-      returning 1
-    ) select count(*) as count from gone`);
-  return rows[0]?.count ?? 0;
+      delete from enrichment_records record using ${givenRows('span', given, types)}
+      where record.tenant = ${tenant} and record.store = span.store collate "C"
+        and record.occurred_at >= ${start}::timestamptz and record.occurred_at < ${end}::timestamptz
+        and record.occurred_at >= span.since and record.occurred_at < span.until
+      returning span.index
+    ) select index, count(*) as count from gone group by index`);
+  const counts = new Map(rows.map(({ index, count }) => [index, count]));
+  return spans.map((_, index) => counts.get(index) ?? 0);
 }
 
 /** Deletes hot rows by their keys, which must all belong to one day of one store. Returns how many there were. */

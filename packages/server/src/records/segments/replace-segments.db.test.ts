@@ -136,6 +136,33 @@ test('hot rows that the counters do not tell of stop the move', async () => {
   expect(await hotCount('odd')).toBe(2);
 });
 
+test('a record too few of one day and one too many of another stop the move', async () => {
+  const days = [day('A', '2001-03-01', 3), day('A', '2001-03-03', 3)];
+  await addHot('pair', days);
+  await db.query(sql`update enrichment_records set occurred_at = '2001-03-03T09:00:00Z'
+    where tenant = 'pair' and occurred_at = '2001-03-01T02:00:00Z'`);
+  const moving = freeze('pair', [segment('s1', days)]);
+  await expect(moving).rejects.toThrow('store A from 2001-03-01 ');
+  expect(await hotCount('pair')).toBe(6);
+});
+
+test('the rows of more stores than one statement takes are removed, and no others', async () => {
+  const of = (from: number, n: number) =>
+    Array.from({ length: n }, (_, index) => day(`S${from + index}`, '2001-03-02', 1));
+  const neighbours = ['2001-03-01', '2001-03-03'].map((date) => day('S7', date, 1));
+  const later = day('S0', '2001-03-05', 1);
+  await addHot('many', [...of(0, 1003), ...neighbours, later]);
+  await freeze('many', [segment('s1', [...of(0, 1002), later])]);
+  expect(
+    await db.query(sql`select store, occurred_at::date::text as day from enrichment_records
+      where tenant = 'many' order by day`),
+  ).toEqual([
+    { store: 'S7', day: '2001-03-01' },
+    { store: 'S1002', day: '2001-03-02' },
+    { store: 'S7', day: '2001-03-03' },
+  ]);
+});
+
 test('more cold records than there are records are refused', async () => {
   await addHot('more', [day('A', '2001-03-01', 3)]);
   const change = { tenant: 'more', add: [segment('s1', [day('A', '2001-03-01', 4)])], remove: [] };
