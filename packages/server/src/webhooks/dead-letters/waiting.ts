@@ -111,7 +111,7 @@ function whyParked({ failure_class: failure, attempts, max_attempts: most }: Wai
 }
 
 function throttled(until: string): Waiting {
-  const text = `the receiver asked to wait until ${inWords(until)} (Retry-After)`;
+  const text = `the receiver asked to be sent less (429, or Retry-After): nothing goes to it until ${inWords(until)}`;
   return { reason: 'retry_after', until, text };
 }
 
