@@ -69,11 +69,12 @@ function structTaker(
   const isNamedSo = struct.every(({ key, name }) => key === name);
   return (text, start, whole) => {
     const fitting = new Array<string>(keys.length).fill('null');
-    let asSpelled = 0;
+    let [seen, asSpelled] = [0, 0];
     let rest = '';
     for (const items = new JsonItems(text, start); items.next(); ) {
       const name = items.name ?? '';
       const { value } = items;
+      seen += 1;
       const member = members.get(name);
       const parts =
         member === undefined || value === 'null'
@@ -85,8 +86,9 @@ function structTaker(
       if (member !== undefined && parts.rest !== 'null') onMisfit?.(name);
       rest += `${rest === '' ? '' : ','}${JSON.stringify(name)}:${parts.rest}`;
     }
-    if (isNamedSo && rest === '' && asSpelled === keys.length)
-      return { fitting: whole, rest: null };
+    // As many as there are, and none is missing: so none is there twice.
+    const isWhole = seen === keys.length && asSpelled === seen && !fitting.includes('null');
+    if (isNamedSo && rest === '' && isWhole) return { fitting: whole, rest: null };
     return {
       fitting: `{${keys.map((key, at) => key + fitting[at]).join(',')}}`,
       rest: rest === '' ? null : `{${rest}}`,

@@ -16,6 +16,7 @@ import { joinGroups, magic, writeFooter } from '../formats/parquet/footer.ts';
 import { openParquetRows } from '../formats/parquet/parquet-rows.ts';
 import { type FieldColumn, fieldTypeText } from '../values.ts';
 import { ColumnInference } from './infer-columns.ts';
+import { createTaker } from './take-apart.ts';
 import { createRowTaker } from './take-row.ts';
 import { putTogether } from './testing/put-together.ts';
 
@@ -207,4 +208,19 @@ test('counts what does not fit by its field', async () => {
     { event_id: '2', bytes: 200, confidence: 0.5, a: 3, b: null, _rest: null },
   ]);
   expect(misfits).toEqual({ rows: 2, fields: { a: 1, b: 2 } });
+});
+
+test('a member that is there twice is written once, and one that is missing as null', () => {
+  const fields: FieldColumn[] = [
+    { name: 'a', field: 'a', type: 'bigint' },
+    { name: 'b', field: 'b', type: 'bigint' },
+  ];
+  const take = createTaker(fields, () => {});
+  const { fitting } = take('{"a":1,"a":2}');
+  expect(fitting).toBe('{"a":2,"b":null}');
+  expect(take('{"a":1,"a":2,"b":3}').fitting).toBe('{"a":2,"b":3}');
+  expect(take('{"b": 3, "a": 1}')).toEqual({
+    fitting: '{"b": 3, "a": 1}',
+    rest: null,
+  });
 });
