@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { launchChromium } from '../e2e/console/lib/chromium.mjs';
+import { launchChromium } from '../bench/lib/chromium.mjs';
 import { root } from './program.mjs';
 import { views } from './shots-views.mjs';
 

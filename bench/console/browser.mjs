@@ -1,4 +1,4 @@
-import { launchChromium } from '../../e2e/console/lib/chromium.mjs';
+import { launchChromium } from '../lib/chromium.mjs';
 import { formatCount } from '../lib/table.mjs';
 import { storeName, tenantName } from '../records/leaves.mjs';
 

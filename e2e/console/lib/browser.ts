@@ -6,9 +6,9 @@ import type {
   Page,
 } from 'playwright-core';
 import { afterEach, expect } from 'vitest';
+import { launchChromium } from '../../../bench/lib/chromium.mjs';
 import { use } from '../../../packages/server/test/use.ts';
 import type { Service } from '../../lib/installation.ts';
-import { launchChromium } from './chromium.mjs';
 
 export type PageOptions = BrowserContextOptions & {
   initScripts?: readonly string[];

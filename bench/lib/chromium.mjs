@@ -8,8 +8,8 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking
 
 /**
  * Launches the Chromium of @sparticuz/chromium, or else the installed one. It does not use the package's own flags,
- * which switch off the same-origin policy: that policy belongs to what is tested. It is plain JavaScript, because the
- * benches use it, too.
+ * which switch off the same-origin policy: that policy belongs to what is tested. It is plain JavaScript, because benches,
+ * tests and `npm run shots` share it.
  */
 export async function launchChromium(more = []) {
   const installed = '/usr/bin/chromium';
