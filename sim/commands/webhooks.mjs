@@ -84,9 +84,13 @@ export const webhookCommands = [
       endpoint.subscribedAt = Infinity;
       const body = bodyOfWanted(next);
       let answer;
+      let isLost = false;
+      // What was lost may have been done: a process that is down or busy at the next try does not say that it was not.
       const change = async () => {
         answer = await call(world, 'PATCH', pathOf(endpoint), { body, via: through });
-        return outcomeOf(answer) !== 'lost';
+        const outcome = outcomeOf(answer);
+        isLost ||= outcome === 'lost';
+        return outcome === 'done' || answer.status === 404 || (outcome === 'refused' && !isLost);
       };
       await until(`a change of ${endpoint.id} to be answered`, change);
       endpoint.past.push(next);
