@@ -269,6 +269,7 @@ export const accessContract = routesUnder('Access', {
       200: { description: 'Signed in.', schema: actorSchema },
       401: problem,
       403: { ...problem, description: 'The person is in no group that may sign in.' },
+      404: { ...problem, description: 'An answer of an identity server, and none is set.' },
       429: { ...problem, description: 'Too many sign-ins from this address failed.' },
     },
   },

@@ -58,7 +58,7 @@ export const errorCatalogue = {
   export_target_refused: row(400, 'The service may not deliver exports there.'),
   export_target_unusable: row(400, 'The place of deliveries cannot be used.', { retryable: true }),
   route_not_found: row(404, 'There is no such path or method.'),
-  method_not_allowed: row(405, 'No path has this method.'),
+  method_not_allowed: row(405, 'This path does not have this method.'),
   token_not_found: row(404, 'There is no such token.'),
   session_not_found: row(404, 'There is no such session.'),
   link_not_found: row(404, 'There is no such download link, or no longer.'),

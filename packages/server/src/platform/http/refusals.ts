@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Actor, callerOf } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { SharedBudget } from '../../kernel/gate.ts';
@@ -45,4 +45,32 @@ export function refuseUnknownExpectation(expect: string | undefined): void {
   throw new AppError('expectation_unknown', {
     detail: 'Only Expect: 100-continue is known here. Leave the header out.',
   });
+}
+
+/**
+ * Notes the routes of a server. What it returns says what is wrong with a request that none of them takes: 405 with the
+ * header Allow where its path has other methods (RFC 9110, 15.5.6), and 404 where there is no such path.
+ */
+export function knowRoutes(
+  fastify: FastifyInstance,
+): (request: FastifyRequest, reply: FastifyReply) => AppError {
+  const routes: { methods: readonly string[]; path: RegExp }[] = [];
+  fastify.addHook('onRoute', ({ method, url }) => {
+    const pattern = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:\w+/g, '[^/]+');
+    routes.push({ methods: [method].flat(), path: new RegExp(`^${pattern}$`) });
+  });
+  return ({ method, url }, reply) => {
+    const path = url.split('?')[0] ?? '';
+    const methods = routes.flatMap((route) => (route.path.test(path) ? route.methods : []));
+    if (methods.length === 0) {
+      return new AppError('route_not_found', {
+        detail: `There is no ${method} ${path}. See /docs.`,
+      });
+    }
+    const allowed = [...new Set(methods)].sort().join(', ');
+    reply.header('allow', allowed);
+    return new AppError('method_not_allowed', {
+      detail: `There is no ${method} ${path}, only ${allowed}. See /docs.`,
+    });
+  };
 }

@@ -8,7 +8,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { type Actor, callerOf, requireConfirmation, requireScope } from '../../kernel/actor.ts';
-import { AppError, type ErrorCode } from '../../kernel/errors.ts';
+import type { ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import { withShownNames } from '../../kernel/shown-names.ts';
@@ -24,6 +24,7 @@ import {
 import type { InputOf, RouteContract } from './contract.ts';
 import { type Dialect, refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
 import {
+  knowRoutes,
   overloaded,
   refuseLargeBody,
   refuseTwoHosts,
@@ -234,6 +235,7 @@ function addHooks(
     dialectOf: (request: FastifyRequest) => Dialect | undefined;
   },
 ): void {
+  const unrouted = knowRoutes(fastify);
   // These hooks are no async functions: promises that nobody needs took a tenth of the time of a small request.
   fastify.addHook('onRequest', (request, reply, done) => {
     // The connection was cut after the request was read, as one of very many that came at the same time.
@@ -244,18 +246,8 @@ function addHooks(
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
     // This comes before the body is read: on a path that does not exist, anybody could send one.
-    if (request.method === 'TRACE') {
-      reply.header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE');
-      throw new AppError('method_not_allowed', {
-        detail: 'TRACE would answer what was sent, token and all. See /docs.',
-      });
-    }
-    if (request.is404) {
-      const own = dialectOf(request)?.missing(request);
-      if (own !== undefined) throw own;
-      throw new AppError('route_not_found', {
-        detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
-      });
+    if (request.is404 || request.method === 'TRACE') {
+      throw dialectOf(request)?.missing(request) ?? unrouted(request, reply);
     }
     done();
   });
