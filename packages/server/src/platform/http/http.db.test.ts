@@ -254,12 +254,16 @@ test('a body that is announced is asked for once its token is known', async () =
 });
 
 test.each([
-  ['what is not HTTP', 'hello\r\n\r\n', 400],
-  ['a bad header', 'GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n', 400],
-  ['20 KiB of header', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
-])('%s is answered with a problem document', async (_name, request, status) => {
+  ['what is not HTTP', 'hello\r\n\r\n', '400 .*not valid HTTP'],
+  ['a bad header', 'GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n', '400 .*not valid HTTP'],
+  [
+    '20 KiB of header',
+    `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+    '431 .*more than 16 KiB',
+  ],
+])('%s is answered with a problem document', async (_name, request, told) => {
   const answer = await sendRaw(request);
-  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${told}`, 's'));
   expect(answer).toContain('application/problem+json');
   expect(answer).toMatch(/x-request-id: req_\w+/);
 });

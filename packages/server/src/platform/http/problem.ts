@@ -55,13 +55,18 @@ export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     socket.destroy();
     return;
   }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  refuseConnection(socket, {
-    status: isTooLarge ? 431 : isSlow ? 408 : 400,
-    code: 'http_invalid',
-    detail: 'The request is not valid HTTP/1.1, or did not arrive whole.',
-  });
+  refuseConnection(socket, { code: 'http_invalid', ...unreadable(error.code) });
+}
+
+function unreadable(code: string | undefined): { status: number; detail: string } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { status: 431, detail: 'The path and the headers have more than 16 KiB together.' };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, detail: 'The headers did not arrive in time.' };
+    default:
+      return { status: 400, detail: 'The request is not valid HTTP/1.1, or did not arrive whole.' };
+  }
 }
 
 /** Answers whatever was or will be asked on a connection, and ends the connection. */
