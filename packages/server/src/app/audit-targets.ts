@@ -94,12 +94,13 @@ function toSyslog(
   return {
     mostEntries,
     async send(entries, signal) {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(webhookTimeoutSeconds * 1000)]);
+      const timeoutMillis = webhookTimeoutSeconds * 1000;
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMillis)]);
       const socket = await dialReceiver(options, {
         protocol: isTls ? 'https:' : 'http:',
         hostname: url.hostname,
         port: Number(url.port === '' ? (isTls ? 6514 : 601) : url.port),
-        ...{ tls: null, signal: limit, onPhase: () => {} },
+        ...{ tls: null, timeoutMillis, signal: limit, onPhase: () => {} },
       });
       try {
         await writeWhole(socket, entries.map(toMessage).join(''), limit);

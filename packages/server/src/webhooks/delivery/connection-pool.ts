@@ -15,6 +15,8 @@ export type Origin = {
   readonly hostname: string;
   readonly port: number;
   readonly tls: OwnTls | null;
+  /** The time limit of the attempt that connects. */
+  readonly timeoutMillis: number;
 };
 
 /** A connection, or one that is being made. It carries one request at a time. */
@@ -251,12 +253,18 @@ export type Dial = {
   readonly hostname: string;
   readonly port: number;
   readonly tls: OwnTls | null;
+  readonly timeoutMillis: number;
   readonly signal: AbortSignal;
   onPhase(phase: DialPhase): void;
 };
 
 /** When an address has not answered for this long, the next address of the name is tried. */
 const nextAddressMillis = 1000;
+
+/** The same where an attempt has too little time for that: the last address gets as much of it as each of the others. */
+function addressMillis({ timeoutMillis }: Dial, count: number): number {
+  return Math.max(1, Math.min(nextAddressMillis, Math.floor(timeoutMillis / (count + 1))));
+}
 
 /**
  * Connects to a receiver. Every address of the name is judged here, and only judged addresses are connected to, so a
@@ -312,7 +320,7 @@ function openSocket(
     port: dial.port,
     lookup,
     autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: nextAddressMillis,
+    autoSelectFamilyAttemptTimeout: addressMillis(dial, addresses.length),
     noDelay: true,
     keepAlive: true,
   };

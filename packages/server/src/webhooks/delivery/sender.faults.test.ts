@@ -99,22 +99,23 @@ describe('answers before the final one', () => {
 });
 
 /** A port whose queue of connections is full: the kernel leaves the next one unanswered. */
-async function listenWithoutAccepting(): Promise<{ port: number; stop: () => Promise<void> }> {
+async function listenWithoutAccepting(at: { host?: string; port?: number } = {}) {
+  const { host = '127.0.0.1', port: wanted = 0 } = at;
   const worker = new Worker(
     `const { parentPort } = require('node:worker_threads');
      const server = require('node:net').createServer();
-     server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+     server.listen({ port: ${wanted}, host: '${host}', backlog: 1 }, () => {
        parentPort.postMessage(server.address().port);
        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
      });`,
     { eval: true },
   );
   const [port] = await once(worker, 'message');
-  const queued = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  const queued = Array.from({ length: 8 }, () => connect(port, host).on('error', () => {}));
   await Promise.race(queued.map((socket) => once(socket, 'connect')));
   return {
     port,
-    async stop() {
+    stop: async () => {
       for (const socket of queued) socket.destroy();
       await worker.terminate();
     },
@@ -139,6 +140,20 @@ describe('the one clock', () => {
     const result = await send(`http://127.0.0.1:${port}/`, short);
     expect(result).toMatchObject({ failureClass: 'timeout_connect', status: null });
     expect(result.error).toBe('No connection to 127.0.0.1 within 0.3 s');
+  });
+
+  test('over a name whose first addresses are silent, and leaves time for the next', async () => {
+    const receiver = await startReceiver();
+    closing.push(() => receiver.close());
+    const silent = await Promise.all(
+      ['127.0.0.2', '127.0.0.3'].map((host) =>
+        listenWithoutAccepting({ host, port: receiver.port }),
+      ),
+    );
+    closing.push(...silent.map(({ stop }) => stop));
+    const lookup = async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'];
+    const result = await send(receiver.url('/', 'three.example'), { timeoutMillis: 1500, lookup });
+    expect(result).toMatchObject({ failureClass: null, status: 204 });
   });
 
   test('over TLS', async () => {

@@ -128,7 +128,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Begins the attempt. An error here, such as a URL that cannot be sent to, is a result like any other. */
   start(): void {
     try {
-      this.#target = parseOrigin(this.#request);
+      this.#target = parseOrigin(this.#request, this.#timeoutMillis);
       this.#timer = setTimeout(runOut, this.#timeoutMillis, this);
       this.#dispatch(this.#options.pool.take(this.#target));
     } catch (error) {
@@ -317,7 +317,10 @@ function isNamed(name: Buffer, lowerCase: string): boolean {
 }
 
 /** The parts of a URL that a connection and a request need. Throws an AttemptFault of class `unsendable`. */
-function parseOrigin({ url: text, tls = null }: Request): Origin & { readonly path: string } {
+function parseOrigin(
+  { url: text, tls = null }: Request,
+  timeoutMillis: number,
+): Origin & { readonly path: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === null || !isHttp || url.username !== '' || url.password !== '') {
@@ -325,7 +328,8 @@ function parseOrigin({ url: text, tls = null }: Request): Origin & { readonly pa
   }
   const { origin, protocol, hostname } = url;
   const port = Number(url.port || (protocol === 'https:' ? 443 : 80));
-  return { origin, protocol, hostname, port, tls, path: url.pathname + url.search };
+  const path = url.pathname + url.search;
+  return { origin, protocol, hostname, port, tls, timeoutMillis, path };
 }
 
 const maxSeconds = 86_400;
