@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { blocksOf } from '../../../test/one-server.ts';
 import { useTestService } from '../../../test/service.ts';
+import { previewBulk } from './bulk-jobs.ts';
 import {
   clearQueue,
   countStatuses,
@@ -178,3 +180,27 @@ test('the previous release is told to wait for what it cannot do, and for nothin
     expect({ id, ...(await readyOf(id)) }).toEqual({ id, ready, due: true });
   }
 });
+
+test.each(['before', 'after'])(
+  'a preview of a range in which all of a group failed reads its counter, %s the planner saw them',
+  async (when) => {
+    await seedDeliveries(service.db, one, 5000, { status: 'abandoned', secondsAgo: 3600 });
+    await seedDelivery(service.db, one, { status: 'pending', secondsAgo: 12_000 });
+    if (when === 'after') await service.db.query(sql`analyze deliveries, dead_letter_counts`);
+    const preview = async (minutesAgo: number) => {
+      const failed_from = new Date(Date.now() - minutesAgo * 60_000).toISOString();
+      let count = 0;
+      const blocks = await blocksOf(service.db, async (db) => {
+        const options = { isOnHold: async () => false, maxAttempts: 8 };
+        const asked = { request: { failed_from }, options };
+        ({ count } = await db.transaction((on) =>
+          previewBulk(on, { tenants: null }, 'retry', asked),
+        ));
+      });
+      return { count, blocks: Object.values(blocks).reduce((sum, each) => sum + each, 0) };
+    };
+    const [all, most, none] = [await preview(300), await preview(180), await preview(30)];
+    expect([all.count, most.count, none.count]).toEqual([5001, 5000, 0]);
+    expect(all.blocks).toBeLessThan(100);
+  },
+);

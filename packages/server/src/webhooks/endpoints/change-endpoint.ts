@@ -17,6 +17,7 @@ import {
   cancelBacklogJobs,
   discardOfEndpoint,
   discardThenEnable,
+  hasLiveRows,
 } from '../dead-letters/queries.ts';
 import {
   changeDelivery,
@@ -265,7 +266,10 @@ export async function discardBacklogOf(
   return after;
 }
 
-/** Makes a job of what is left to discard, unless that is all done. Returns what the audit log tells of it. */
+/**
+ * Makes a job of what is left to discard, unless that is all done. Returns what the audit log tells of it: not how much is
+ * left, because a backlog of any size would be counted while the endpoint is locked. The entry at its end tells that.
+ */
 async function leaveToJob(
   connection: Connection,
   done: Pick<Parameters<typeof queries.insertDiscardJob>[1], 'action'> & {
@@ -274,20 +278,13 @@ async function leaveToJob(
     isAll: boolean;
     by: string;
   },
-): Promise<{ job?: string; waiting?: number }> {
-  const { id, action, discarded, isAll, by: createdBy } = done;
-  const parked = action === 'discard';
-  if (isAll) return {};
-  const waiting = await queries.countLiveDeliveries(connection, { id, parked });
+): Promise<{ job?: string }> {
+  const { id: endpointId, action, discarded: rowsDone, isAll, by: createdBy } = done;
   // An endpoint that is deleted needs no job when nothing is left. A disabled one is enabled by its job.
-  if (waiting === 0 && parked) return {};
-  const job = { id: newId('job'), action, endpointId: id, createdBy };
-  await queries.insertDiscardJob(connection, {
-    ...job,
-    rows: discarded + waiting,
-    rowsDone: discarded,
-  });
-  return { job: job.id, waiting };
+  if (isAll || (action === 'discard' && !(await hasLiveRows(connection, endpointId)))) return {};
+  const job = newId('job');
+  await queries.insertDiscardJob(connection, { id: job, action, endpointId, rowsDone, createdBy });
+  return { job };
 }
 
 /** Gives an endpoint a new secret, shown only here; the old one signs for 24 hours. Throws 404 `endpoint_not_found`. */

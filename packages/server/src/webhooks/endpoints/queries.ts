@@ -285,35 +285,20 @@ export async function markDeleted(db: Queryable, id: string): Promise<void> {
     update webhook_endpoints set deleted_at = now(), updated_at = now() where id = ${id}`);
 }
 
-/** Counts the deliveries that are queued or pending by now, and with `parked` also the abandoned ones. */
-export async function countLiveDeliveries(
-  db: Queryable,
-  endpoint: { id: string; parked: boolean },
-): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    select (select count(*) from deliveries where lane = ${laneOf(endpoint.id)}
-        and endpoint_id = ${endpoint.id} and next_attempt_at is not null and created_at <= now())
-      + (select count(*) from deliveries where ${endpoint.parked}::boolean
-        and endpoint_id = ${endpoint.id} and status = 'abandoned')
-      as count`);
-  return rows[0]?.count ?? 0;
-}
-
-/** Stores a job that discards deliveries: of `rows` in all, `rowsDone` are discarded already. */
+/** Stores a job that discards deliveries, of which `rowsDone` are discarded already. How many are left nobody has counted. */
 export async function insertDiscardJob(
   db: Queryable,
   job: {
     id: string;
     action: 'discard' | 'discard_backlog';
     endpointId: string;
-    rows: number;
     rowsDone: number;
     createdBy: string;
   },
 ): Promise<void> {
   await db.query(sql`
     insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, rows_done, created_by)
-    values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.rowsDone}, ${job.createdBy})`);
+    values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rowsDone}, ${job.rowsDone}, ${job.createdBy})`);
 }
 
 /** The name of the row that tells whether a process has the right secret key. */
