@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { holdPace } from '../../../test/held-pace.ts';
+import { blocksOf } from '../../../test/one-server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { findBulkJob } from './job-queries.ts';
@@ -51,6 +52,18 @@ test('nothing is to do while no job is running', async () => {
   await makeJob('rty_p');
   await db.query(sql`update dead_letter_jobs set state = 'paused'`);
   expect((await batch()).hasWorked).toBe(false);
+});
+
+test('a batch by a rate reads about as much as it takes of a failure class', async () => {
+  await seedDeliveries(db, endpoint, 3000, { failureClass: 'reset' });
+  await makeBulkJob(db, 'rty_c', { status: 'abandoned', failure_class: 'reset', rate: 40 });
+  await db.query(sql`analyze deliveries`);
+  const blocks = await blocksOf(db, (counted) =>
+    runBatch(counted, { wakeUp: asleep, audit, isOnHold }),
+  );
+  expect(blocks['deliveries'], JSON.stringify(blocks)).toBeLessThan(100);
+  await batch();
+  expect(await readJob('rty_c')).toMatchObject({ rows_done: 10 });
 });
 
 test.each(['retry', 'purge'] as const)(

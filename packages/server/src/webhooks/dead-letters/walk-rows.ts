@@ -32,16 +32,22 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
   }
   const limit = shareOf(job.rate);
   const { failure_class: failure, event_type: type } = job;
-  const lookLimit = failure === null && type === null ? limit : scanRows;
   const range = { failedFrom: job.failed_from, failedUntil: job.failed_until };
-  const looked = await listKeys(
-    db,
-    { orderedBy: 'last_attempt_at', status, ...reach, ...range },
-    { after, descending: false, limit: lookLimit, scanLimit: null },
-  );
-  const sought = looked.filter(
-    (row) => [null, row.failure_class].includes(failure) && isOfType(row.event_type, type),
-  );
+  const look = async (lookLimit: number) => {
+    const looked = await listKeys(
+      db,
+      { orderedBy: 'last_attempt_at', status, ...reach, ...range },
+      { after, descending: false, limit: lookLimit, scanLimit: null },
+    );
+    const sought = looked.filter(
+      (row) => [null, row.failure_class].includes(failure) && isOfType(row.event_type, type),
+    );
+    return { looked, sought, isEnd: looked.length < lookLimit };
+  };
+  const near = await look(limit);
+  // Where most of what it looks at is sought, no more of it is read again by the next batch.
+  const isEnough = near.isEnd || near.sought.length * 2 >= limit;
+  const { looked, sought, isEnd } = isEnough ? near : await look(scanRows);
   const picked = sought.slice(0, limit);
   const changed = await work.doRows(db, picked, job);
   const done = changed.reduce((sum, row) => sum + row.count, 0);
@@ -53,7 +59,7 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
     return { progress, done, skipped: 0, isLast: false, endpointIds: [], waitSeconds: 2 };
   }
   const isCut = picked.length < sought.length;
-  const isStatusDone = !isCut && looked.length < lookLimit;
+  const isStatusDone = !isCut && isEnd;
   const last = (isCut ? picked : looked).at(-1);
   const nextStatus = statuses[statuses.indexOf(status) + 1];
   return {

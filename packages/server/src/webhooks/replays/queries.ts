@@ -131,15 +131,19 @@ const lookRows = 2000;
  * Looks at the next incidents behind a place; those of other types are left out. `end` is the last of them, null when
  * there are fewer. `filter` is that of the endpoint at the same moment; null where it has none, or it is ignored.
  */
-export async function lookAt(db: Queryable, scope: ReplayScope, walk: Walk): Promise<Looked> {
-  const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${lookRows}`;
+export async function lookAt(
+  db: Queryable,
+  scope: ReplayScope,
+  { limit = lookRows, ...walk }: Walk & { limit?: number },
+): Promise<Looked> {
+  const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${limit}`;
   const [found] = await db.query<Looked>(sql`
     with ${looked(scope, next)}
     select coalesce((select json_agg(json_build_object('id', id, 'at', ${instantText('created_at')}, 'state', state,
         'type', type, 'size_bytes', size_bytes, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
         'is_in_flight', is_in_flight) order by created_at, id) from looked), '[]') as rows,
       (select json_build_object('at', ${instantText('created_at')}, 'id', id) from walked
-        order by created_at, id offset ${lookRows - 1} limit 1) as "end",
+        order by created_at, id offset ${limit - 1} limit 1) as "end",
       (select filter from webhook_endpoints where id = ${scope.endpointId} and not ${scope.ignoresFilters}::boolean)
         as filter`);
   return found ?? { rows: [], end: null, filter: null };

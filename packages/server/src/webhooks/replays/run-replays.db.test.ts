@@ -2,7 +2,7 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
-import { untilLockWaits } from '../../../test/one-server.ts';
+import { blocksOf, untilLockWaits } from '../../../test/one-server.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -13,6 +13,7 @@ import {
   countStatuses,
   findWrongCounts,
   type SeededEndpoint,
+  seedDeliveries,
   seedDelivery,
   seedEndpoint,
 } from '../dead-letters/testing/seed.ts';
@@ -85,6 +86,34 @@ test('deliveries come due in the order of the reports, over all shares', async (
   expect(await madeOf(id)).toEqual(ids);
   expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 600 });
 });
+
+test.each(['failed', 'missed'] as const)(
+  'a share by a rate reads about as much as it takes of what %s',
+  async (selection) => {
+    await report(500);
+    if (selection === 'failed') await failAll(500);
+    await db.query(sql`analyze incidents, deliveries`);
+    const id = await ask({ selection, rate: 40 });
+    const blocks = await blocksOf(db, async (counted) =>
+      expect(await share(counted)).toMatchObject({ hasWorked: true }),
+    );
+    const sum = Object.values(blocks).reduce((all, each) => all + each, 0);
+    expect(sum, JSON.stringify(blocks)).toBeLessThan(900);
+    await share();
+    expect(await read(id)).toMatchObject({ rows_done: 10 });
+  },
+);
+
+/** Makes a dead letter of each of so many incidents. */
+async function failAll(count: number): Promise<void> {
+  await seedDeliveries(db, endpoint, count, { incidentId: 'inc_of_all' });
+  await db.query(sql`delete from incidents where id = 'inc_of_all'`);
+  await db.query(sql`
+    update deliveries d set incident_id = i.id
+    from (select id, row_number() over () as n from incidents) as i,
+      (select id, row_number() over () as n from deliveries) as o
+    where d.id = o.id and i.n = o.n`);
+}
 
 describe('a share that is killed', () => {
   const dying: Database = {
@@ -212,7 +241,7 @@ describe('a filter', () => {
     await share();
     await subscribe('n > 290');
     await share();
-    expect(await madeOf(id)).toEqual(ids.filter((_, n) => (n < 251 && n !== 7) || n > 290));
+    expect(await madeOf(id)).toEqual(ids.filter((_, n) => (n < 250 && n !== 7) || n > 290));
   });
 
   test('that this release cannot read lets all pass, and is told once', async () => {
