@@ -70,7 +70,9 @@ test('characters that cannot be seen are spelled out, and spaces at the ends are
   expect(visibleText('a\u00adb\u3164\ufe0f\u{e0041}\u00a0')).toBe(
     'a\\u00adb\\u3164\\ufe0f\\udb40\\udc41␣',
   );
-  expect(visibleText('\u2708\ufe0f Air')).toBe('\u2708\ufe0f Air');
+  for (const shown of ['\u2708\ufe0f Air', '👩🏽\u200d🚀', '🏳\ufe0f\u200d🌈'])
+    expect(visibleText(shown)).toBe(shown);
+  expect(visibleText('👩\u200da\u200d🚀')).toBe('👩\\u200da\\u200d🚀');
   expect(visibleJson('{"a":"x\u202ey"}')).toBe('{"a":"x\\u202ey"}');
 });
 

@@ -62,9 +62,12 @@ function localTime(date: Date): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** What shows nothing, steers a terminal or turns the direction of writing; a picture may be followed by its colours. */
+/**
+ * What shows nothing, steers a terminal or turns the direction of writing. A picture may be followed by its colours, and
+ * be joined to another one.
+ */
 const hidden =
-  /[\u007f-\u009f\u2028\u2029]|(?!(?<=\p{Extended_Pictographic})\ufe0f)\p{Default_Ignorable_Code_Point}/gu;
+  /[\u007f-\u009f\u2028\u2029]|(?!(?<=\p{Extended_Pictographic})\ufe0f|(?<=\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f]?)\u200d(?=\p{Extended_Pictographic}))\p{Default_Ignorable_Code_Point}/gu;
 
 /**
  * Foreign text with what cannot be seen spelled out, as `\u202e`: with it a name could be shown as another (`fdp.exe` for

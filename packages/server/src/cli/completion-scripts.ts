@@ -39,7 +39,6 @@ const asked: Readonly<Record<string, string>> = {
   ...{ '--tenant': 'tenant', '--store': 'store', '--month': 'month' },
   ...{ '--endpoint': 'endpoints', '--incident': 'incidents' },
   ...{ '--profile': 'profile' },
-  ...{ '--event': 'event-types', '--type': 'event-types' },
 };
 /** The nouns whose argument is an id of their own list, or a name. */
 const listed =
@@ -79,6 +78,7 @@ function followingOf(option: Option): Value {
   if (argChoices !== undefined) return argChoices;
   const ask = asked[long ?? ''];
   if (ask !== undefined) return { ask };
+  if (/<type(\.{3})?>/.test(flags)) return { ask: 'event-types' };
   const { answers } = option as WithAnswers;
   if (answers !== undefined) return { ask: quote(`json ${String(answers)}`), isOptional: true };
   if (paths.test(flags)) return 'file';

@@ -1,14 +1,15 @@
 // With these, two names look alike: what shows nothing, what turns the direction of writing, and spaces at the ends. Which
-// characters show nothing, Unicode says; the one that makes a picture colourful is among them, and may follow a picture.
-const hidden =
-  /(?!(?<=\p{Extended_Pictographic})\ufe0f)\p{Default_Ignorable_Code_Point}|[\u2028\u2029]|^\p{White_Space}|\p{White_Space}$/u;
+// characters show nothing, Unicode says.
+const hidden = /\p{Default_Ignorable_Code_Point}|[\u2028\u2029]|^\p{White_Space}|\p{White_Space}$/u;
+/** The emoji that Unicode lists for all to show. Some are joined by U+200D or hold a selector, and look like no other. */
+const emoji = new RegExp('\\p{RGI_Emoji}', 'gv');
 
 /**
  * Whether a name of a tenant or a store holds something that cannot be seen. New names must not; what is stored under
  * such a name from before is read and goes on as any other.
  */
 export function isHiddenName(name: string): boolean {
-  return hidden.test(name);
+  return hidden.test(name) && hidden.test(name.replace(emoji, 'e'));
 }
 
 /** A tenant, or a store of it. */
@@ -25,7 +26,7 @@ export function isReservedName(name: string): boolean {
 }
 
 export const hiddenNameRule =
-  'a new name has no characters that cannot be seen or turn the direction of writing, and no spaces at its ends';
+  'a new name has no characters that cannot be seen or turn the direction of writing (but in emoji), and no spaces at its ends';
 
 /**
  * Compares text by its UTF-8 bytes. JavaScript compares UTF-16 units, by which the halves of an emoji come before

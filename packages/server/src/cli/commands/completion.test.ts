@@ -121,6 +121,7 @@ test.each([
   [['endpoints', 'show', 'ep_'], 'endpoints'],
   [['deliveries', 'ls', '--endpoint', 'ep_'], 'endpoints'],
   [['records', 'versions', 'rm', 'ep_'], 'records/versions'],
+  [['endpoints', 'create', '--event', 'ep_'], 'event-types'],
   [['profile', 'use', 'ep_'], 'profile'],
   [['--profile', 'ep_'], 'profile'],
   [['exports', 'ls', '--json', 'ep_'], 'json GET /exports data'],
@@ -129,6 +130,10 @@ test.each([
   const { offers, asked } = await complete(words, ['ep_1', 'ep_2', 'other']);
   const typed = `svcctl ${words.join(' ')}`;
   expect([offers, asked]).toEqual([['ep_1', 'ep_2'], `__complete ${what} -- ep_ ${typed}`]);
+});
+
+test('bash asks for nothing where an event is named by an id', async () => {
+  expect((await complete(['records', 'show', '--event', 'ep_'], ['ep_1'])).offers).toEqual([]);
 });
 
 test('bash asks for stores and months with what was typed before', async () => {
