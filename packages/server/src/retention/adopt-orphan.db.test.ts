@@ -99,6 +99,7 @@ test('what has records already, or was frozen without them, is refused, and so i
   await mover.db.query(sql`delete from dataset_versions where tenant = 'taken'`);
   await addRecords(mover.db, makeRecords('taken', { days: [first], prefix: 'hot', perDay: 1 }));
   await expect(adopt(key)).rejects.toMatchObject(refused(`such as ${first}`));
+  await expect(adopt(key)).rejects.toMatchObject(refused('svcctl records import FILE'));
   // The objects of another tenant, or none at all.
   const [own = ''] = (await objectKeys(mover)).filter((each) => each.includes('tenant=taken/'));
   const elsewhere = key.replace('tenant=taken/', 'tenant=other/').replace('seg_', 'seg_x');

@@ -153,7 +153,7 @@ async function refuseTaken(
   if (first !== undefined) {
     throw refused(
       key,
-      `the database has records of ${taken.length} of its days already, such as ${first.day} of the store ${first.store}`,
+      `the database has records of ${taken.length} of its days already, such as ${first.day} of the store ${first.store}. Fetch the object from the store and run svcctl records import FILE, which stores what of it is missing`,
     );
   }
   const all = days.map(({ day }) => day).sort();
