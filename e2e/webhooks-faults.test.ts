@@ -138,23 +138,33 @@ test('a full database refuses incidents; those acknowledged before are delivered
 test.each([
   ['ahead', 2],
   ['behind', -2],
-])('a clock two hours %s sends nothing early, and all that is due', async (_name, hours) => {
-  const tenant = `CLOCK${hours}`;
-  const receiver = await openReceiver(({ number }) => answer(number === 1 ? 500 : 204));
-  await addEndpoint(service, receiver.url(), { tenant, retry_schedule: [3600] });
-  const [accepted] = await report(service, 1, { tenant });
-  await untilDelivery(service, accepted?.id ?? '', 'pending');
-  await drainer.stop();
-  drainer = await startDrainer({ NODE_OPTIONS: `--import=${shiftedClock(hours)}` });
-  const { headers } = await expectFence();
-  const ahead = Number(headers['webhook-timestamp']) - Date.now() / 1000;
-  expect(Math.round(ahead / 3600)).toBe(hours);
-  expect(receiver.requests).toHaveLength(1);
+])(
+  'a clock two hours %s sends nothing early, and all that is due, signed at the right time',
+  async (_name, hours) => {
+    const tenant = `CLOCK${hours}`;
+    const receiver = await openReceiver(({ number }) => answer(number === 1 ? 500 : 204));
+    await addEndpoint(service, receiver.url(), { tenant, retry_schedule: [3600] });
+    const [accepted] = await report(service, 1, { tenant });
+    await untilDelivery(service, accepted?.id ?? '', 'pending');
+    await drainer.stop();
+    drainer = await startDrainer({ NODE_OPTIONS: `--import=${shiftedClock(hours)}` });
+    const { headers } = await expectFence();
+    const [{ ahead } = { ahead: null }] = await query(
+      url,
+      `select round(clock_ahead_millis / 3600000.0)::int as ahead from processes where pid = $1`,
+      [drainer.pid],
+    );
+    expect(ahead).toBe(hours);
+    // What is signed says the time of the database: receivers refuse another.
+    const signedAhead = Number(headers['webhook-timestamp']) - Date.now() / 1000;
+    expect(Math.abs(signedAhead)).toBeLessThan(300);
+    expect(receiver.requests).toHaveLength(1);
 
-  await query(url, `update deliveries set next_attempt_at = now() where id = $1`, [accepted?.id]);
-  await untilDelivery(service, accepted?.id ?? '', 'delivered');
-  expect(countRequests(receiver.requests)).toEqual(new Map([[accepted?.idempotency_key, 2]]));
-});
+    await query(url, `update deliveries set next_attempt_at = now() where id = $1`, [accepted?.id]);
+    await untilDelivery(service, accepted?.id ?? '', 'delivered');
+    expect(countRequests(receiver.requests)).toEqual(new Map([[accepted?.idempotency_key, 2]]));
+  },
+);
 
 /** Before space runs out, PostgreSQL says so in the same way. */
 const diskFull = `

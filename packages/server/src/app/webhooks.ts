@@ -156,7 +156,6 @@ export function startDelivery(host: DeliveryHost): Drainer {
     timeoutSeconds: settings.webhookTimeoutSeconds,
     maxInFlight: settings.drainerInFlight,
     balanceMillis: settings.waits.lanesMillis,
-    wallSeconds: () => Math.floor(systemClock() / 1000),
     log,
     watch: watchAttempts({
       log,

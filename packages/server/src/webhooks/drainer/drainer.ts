@@ -34,8 +34,6 @@ export type DrainerOptions = {
   readonly maxInFlight: number;
   /** How often it looks whether its part of the lanes is right. */
   readonly balanceMillis: number;
-  /** The wall clock, in seconds since 1970. It is used for signatures only. */
-  readonly wallSeconds: () => number;
   readonly log: Log;
   readonly watch: WatchAttempt;
 };
@@ -326,7 +324,7 @@ export class Drainer {
   }
 
   async #deliver(row: ClaimedRow, config: EndpointConfig, claimed: ClaimInfo): Promise<void> {
-    const { sender, wallSeconds, watch } = this.#options;
+    const { sender, watch } = this.#options;
     const tell = watch(row, config.url);
     const startedAt = monotonicMillis();
     let isSent = false;
@@ -334,7 +332,8 @@ export class Drainer {
       this.#scheduler.endpoint(row.endpoint_id)?.sent(isSent);
       isSent = true;
     };
-    const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
+    // Receivers refuse what was signed minutes ago: the clock of this process may be wrong.
+    const time = { nowMillis: startedAt, wallSeconds: this.#holder.wallSeconds(), onSent };
     const result = await deliverOnce(sender, row, config, time);
     // The attempt may fail before anything was sent; the rate limit has to count it all the same.
     if (!isSent) onSent();

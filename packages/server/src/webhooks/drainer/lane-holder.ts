@@ -16,6 +16,8 @@ export type LaneHolder = {
   readonly keeper: number;
   /** The session that holds the lanes, for claims. Statements fail while there is none. */
   readonly session: Queryable;
+  /** The time of the database, in seconds since 1970, as it was told when the lanes were last looked at. */
+  wallSeconds(): number;
   stop(): Promise<void>;
 };
 
@@ -45,6 +47,8 @@ export function holdLanes(
   const { leaseSeconds, balanceMillis } = options;
   const silenceSeconds = leaseSeconds + balanceMillis / 1000;
   let current: Session | undefined;
+  /** The time of the database when the monotonic clock of this process began. */
+  let originMillis = 0;
   const holder: LaneHolder & { keeper: number } = {
     lanes,
     keeper: 0,
@@ -56,6 +60,7 @@ export function holdLanes(
         return current.query(statement, options);
       },
     },
+    wallSeconds: () => Math.floor((originMillis + performance.now()) / 1000),
     async stop() {
       stopping.abort();
       await ended;
@@ -100,7 +105,9 @@ export function holdLanes(
   }
 
   async function balance(session: Session): Promise<void> {
-    const { drainers, held } = await surveyLanes(session);
+    const askedAt = performance.now();
+    const { drainers, held, now_millis: nowMillis } = await surveyLanes(session);
+    originMillis = nowMillis - (askedAt + performance.now()) / 2;
     const share = Math.ceil(laneCount / Math.max(1, drainers));
     if (lanes.size > share) {
       const given = [...lanes].slice(share);

@@ -23,12 +23,16 @@ export async function followDueIndex(db: Queryable, within: 'session' | 'transac
   );
 }
 
-export async function surveyLanes(db: Queryable): Promise<{ drainers: number; held: number[] }> {
-  const rows = await db.query<{ drainers: number; held: number[] }>(sql`
-    select count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
+type Survey = { drainers: number; held: number[]; now_millis: number };
+
+/** How many drainers there are, which lanes are held, and the time of the database. */
+export async function surveyLanes(db: Queryable): Promise<Survey> {
+  const rows = await db.query<Survey>(sql`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as now_millis, count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
       coalesce(array_agg(objid::int) filter (where classid = ${advisoryLocks.lanes}), '{}') as held
     from pg_locks where ${isHeldLock('lanes', 'drainers')}`);
-  return rows[0] ?? { drainers: 1, held: [] };
+  if (rows[0] === undefined) throw new Error('the survey of lanes was not answered');
+  return rows[0];
 }
 
 /** Locks those of these lanes that are free, and returns them. Claims under an earlier `keeper` find nothing there. */

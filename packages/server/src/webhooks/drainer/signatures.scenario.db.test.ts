@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import sql from 'sql-template-tag';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { secretBytes } from '../secret.ts';
 import { isStatus, useCleanWorld } from './testing/world.ts';
 
@@ -36,6 +36,17 @@ test('a header in the form of a receiver is signed with the text that it knows, 
   expect(headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
   const audit = await world.call('GET', '/audit?limit=20');
   expect(audit.text + told.text).not.toContain('as-it-was-elsewhere');
+});
+
+test('the time that is signed is that of the database, whatever the clock of the process', async () => {
+  await world.addEndpoint(receiver.url());
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + 301_000);
+  const { headers } = await send().finally(() => clock.mockRestore());
+  const signedAt = Number(headers['webhook-timestamp']);
+  const [row] = await world.db.query<{ seconds: number }>(sql`
+    select abs(extract(epoch from now())::int - ${signedAt}::int) as seconds`);
+  expect(row?.seconds).toBeLessThan(60);
 });
 
 test('what is signed may have the time and the id, and the present secret is the key without another', async () => {
