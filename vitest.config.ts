@@ -24,8 +24,27 @@ class LongestFirst extends BaseSequencer {
 }
 
 const server = 'packages/server/test/postgres.ts';
+const equalBytes = 'packages/server/test/equal-bytes.ts';
 const database = ['packages/*/{src,test}/**/*.db.test.ts'];
 const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
+
+/** Files whose tests with the tag `sweep` try some cases in `npm test`, and all of them, in more runs, in the kind `slow`. */
+const sweeps = [
+  'packages/server/src/app.db.test.ts',
+  'e2e/console/{find-anything,keys,panels}.test.ts',
+  'packages/server/src/exports/jobs/do-job.attempts.db.test.ts',
+  'packages/server/src/records/{ingest,read/by-time,read/tier.conformance,where/where}.db.test.ts',
+  'packages/server/src/retention/{store.copies,policies/plan}.db.test.ts',
+  'packages/server/src/retention/mover/{delete-tenant,delete-tenant.versions}.db.test.ts',
+  'packages/server/src/retention/mover/{erase-records,import-days,race.scenario}.db.test.ts',
+];
+
+type KindOptions = {
+  exclude?: string[];
+  globalSetup?: string[];
+  setupFiles?: string[];
+  env?: Record<string, string>;
+};
 
 /**
  * A kind of tests: which they are, and what is started for them once. `npm run test:slow` runs the kind `slow`: what takes
@@ -34,15 +53,15 @@ const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 const kind = (
   name: string,
   include: readonly string[],
-  { exclude = [], globalSetup = [] }: { exclude?: string[]; globalSetup?: string[] } = {},
+  { exclude = [], ...more }: KindOptions = {},
 ) => ({
   extends: true as const,
   test: {
     name,
     include: [...include],
     exclude: [...configDefaults.exclude, ...exclude],
-    globalSetup,
-    setupFiles: ['packages/server/test/equal-bytes.ts'],
+    setupFiles: [equalBytes],
+    ...more,
   },
 });
 
@@ -52,7 +71,11 @@ const kinds = [
   }),
   kind('db', database, { exclude: slow, globalSetup: [server] }),
   kind('e2e', ['e2e/**/*.test.ts'], { exclude: slow, globalSetup: [server] }),
-  kind('slow', slow, { globalSetup: [server] }),
+  kind('slow', [...slow, ...sweeps], {
+    globalSetup: [server],
+    setupFiles: [equalBytes, 'packages/server/test/only-sweeps.ts'],
+    env: { SVC_TEST_RUNS: process.env.SVC_TEST_RUNS ?? '4' },
+  }),
 ];
 
 /**
@@ -70,6 +93,7 @@ const citus = kind(
 
 export default defineConfig({
   test: {
+    tags: [{ name: 'sweep', description: 'some cases in npm test, all in npm run test:slow' }],
     projects: process.env.SVC_TEST_CITUS === undefined ? kinds : [citus],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',

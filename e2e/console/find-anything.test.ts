@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { sweep } from '../../packages/server/test/runs.ts';
 import {
   drawerOf,
   patient,
@@ -53,71 +54,70 @@ async function openAs(page: Page, scopes: readonly string[]): Promise<void> {
 /** Every kind has a page of its own, which is loaded anew. */
 const longMillis = 240_000;
 
-test(
-  'every kind of id leads to the page that shows it, or to the command that does',
-  async () => {
-    const page = await filled.open('/records?tenant=TX', {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
-    const [entry] = (await filled.service.call('GET', '/audit?limit=1')).json.data;
-    const places: readonly (readonly [string, RegExp, string])[] = [
-      [
-        ids.delivery,
-        /^http:.*delivery of TX, abandoned/,
-        `#/deliveries?panel=delivery/${ids.delivery}`,
-      ],
-      [ids.key, /^http:.*delivery of TX, abandoned/, `#/deliveries?panel=delivery/${ids.delivery}`],
-      [
-        ids.incident,
-        /^incident.created of TX.*incident, 1 delivery/,
-        `#/incidents?panel=inc/${ids.incident}`,
-      ],
-      [ids.endpoint, /^http:.*endpoint of TX/, `#/endpoints?panel=endpoint/${ids.endpoint}`],
-      [ids.export, /^TX_AUS.*export/, `#/exports?panel=export/${ids.export}`],
-      [
-        ids.version,
-        /^spring.*version of TX, 200 records/,
-        `#/records?tenant=TX&view=versions&panel=version/${ids.version}`,
-      ],
-      [ids.tag, /^TX › IAH.*tag of 200 records/, '#/records?tenant=TX&store=IAH&view=tags'],
-      [ids.move, /^move of CA.*move, /, `#/retention?view=journal&panel=move/${ids.move}`],
-      [ids.run, /^Its moves.*retention run, completed/, `#/retention?view=journal&run=${ids.run}`],
-      [
-        ids.verification,
-        /^Verification of CA.*completed/,
-        `#/retention?panel=verification/${ids.verification}`,
-      ],
-      [ids.retry, /^Bulk retry, completed.*job/, `#/jobs?panel=job/${ids.retry}`],
-      [ids.token, /^Access token “night shift”/, `#/access?view=audit&actor=${ids.token}`],
-      [
-        entry.request_id,
-        /^session.open.*by first admin/,
-        `#/access?view=audit&panel=entry/${entry.place}`,
-      ],
-      ['seg_0123456789abcdef', /^RETENTION/, '#/retention'],
-    ];
-    for (const [id, line, place] of places) {
-      await page.goto('/#/records?tenant=TX');
-      await page.getByRole('heading', { name: 'TX', exact: true }).waitFor();
-      await find(page, ` ${id} `);
-      await options(page).filter({ hasText: line }).first().waitFor();
-      await page.keyboard.press('Enter');
-      await palette(page).waitFor({ state: 'detached' });
-      // RECORDS writes the open branches of its tree into the hash by itself.
-      await expect.poll(() => hashOf(page).replace(/&open=[^&]*/, ''), patient).toBe(place);
-    }
-    // A request of which the audit log has nothing.
-    await find(page, 'req_0123456789abcdef');
-    await options(page)
-      .filter({ hasText: /^The log of the service has it/ })
-      .waitFor();
+test('every kind of id leads to the page that shows it, or to the command that does', {
+  tags: 'sweep',
+  timeout: longMillis,
+}, async () => {
+  const page = await filled.open('/records?tenant=TX', {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  const [entry] = (await filled.service.call('GET', '/audit?limit=1')).json.data;
+  const places: readonly (readonly [string, RegExp, string])[] = [
+    [
+      ids.delivery,
+      /^http:.*delivery of TX, abandoned/,
+      `#/deliveries?panel=delivery/${ids.delivery}`,
+    ],
+    [ids.key, /^http:.*delivery of TX, abandoned/, `#/deliveries?panel=delivery/${ids.delivery}`],
+    [
+      ids.incident,
+      /^incident.created of TX.*incident, 1 delivery/,
+      `#/incidents?panel=inc/${ids.incident}`,
+    ],
+    [ids.endpoint, /^http:.*endpoint of TX/, `#/endpoints?panel=endpoint/${ids.endpoint}`],
+    [ids.export, /^TX_AUS.*export/, `#/exports?panel=export/${ids.export}`],
+    [
+      ids.version,
+      /^spring.*version of TX, 200 records/,
+      `#/records?tenant=TX&view=versions&panel=version/${ids.version}`,
+    ],
+    [ids.tag, /^TX › IAH.*tag of 200 records/, '#/records?tenant=TX&store=IAH&view=tags'],
+    [ids.move, /^move of CA.*move, /, `#/retention?view=journal&panel=move/${ids.move}`],
+    [ids.run, /^Its moves.*retention run, completed/, `#/retention?view=journal&run=${ids.run}`],
+    [
+      ids.verification,
+      /^Verification of CA.*completed/,
+      `#/retention?panel=verification/${ids.verification}`,
+    ],
+    [ids.retry, /^Bulk retry, completed.*job/, `#/jobs?panel=job/${ids.retry}`],
+    [ids.token, /^Access token “night shift”/, `#/access?view=audit&actor=${ids.token}`],
+    [
+      entry.request_id,
+      /^session.open.*by first admin/,
+      `#/access?view=audit&panel=entry/${entry.place}`,
+    ],
+    ['seg_0123456789abcdef', /^RETENTION/, '#/retention'],
+  ];
+  for (const [id, line, place] of sweep(places, 6)) {
+    await page.goto('/#/records?tenant=TX');
+    await page.getByRole('heading', { name: 'TX', exact: true }).waitFor();
+    await find(page, ` ${id} `);
+    await options(page).filter({ hasText: line }).first().waitFor();
     await page.keyboard.press('Enter');
-    const command = 'svcctl audit ls --json request_id,at,actor,action,target';
-    await page.getByText(`Copied: ${command}`).waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
-  },
-  longMillis,
-);
+    await palette(page).waitFor({ state: 'detached' });
+    // RECORDS writes the open branches of its tree into the hash by itself.
+    await expect.poll(() => hashOf(page).replace(/&open=[^&]*/, ''), patient).toBe(place);
+  }
+  // A request of which the audit log has nothing.
+  await find(page, 'req_0123456789abcdef');
+  await options(page)
+    .filter({ hasText: /^The log of the service has it/ })
+    .waitFor();
+  await page.keyboard.press('Enter');
+  const command = 'svcctl audit ls --json request_id,at,actor,action,target';
+  await page.getByText(`Copied: ${command}`).waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
+});
 
 test('finds a dead letter by the beginning of its id, and Enter waits for the answer', async () => {
   const page = await filled.open('/records');

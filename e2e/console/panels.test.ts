@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { sweep } from '../../packages/server/test/runs.ts';
 import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
@@ -94,46 +95,45 @@ const cases = (): readonly Case[] => [
 /** Each panel is opened five times. */
 const longMillis = 240_000;
 
-test(
-  'every panel has an address: a reload and a link open it, and Back closes it',
-  async () => {
-    const page = await filled.open('/records');
-    for (const { place, panel, title, open } of cases()) {
-      await page.goto(`/#${place}`);
-      await noPanel(page);
-      await open(page);
-      await expectPanel(page, title);
-      expect(hashOf(page), place).toContain(`panel=${panel}`);
-      const address = page.url();
-      await page.goBack();
-      await noPanel(page);
-      expect(hashOf(page), place).not.toContain('panel=');
-      await page.goForward();
-      await expectPanel(page, title);
-      await page.reload();
-      await expectPanel(page, title);
-      // Closing goes back by the step that opened the panel, also after a reload, and from a link in it.
-      const steps = await page.evaluate<number>('history.length');
-      const link = drawerOf(page).getByRole('link').first();
-      if ((await link.count()) > 0) await link.focus();
-      await page.keyboard.press('Escape');
-      await noPanel(page);
-      expect(hashOf(page), place).not.toContain('panel=');
-      expect(await page.evaluate<number>('history.length')).toBe(steps);
+test('every panel has an address: a reload and a link open it, and Back closes it', {
+  tags: 'sweep',
+  timeout: longMillis,
+}, async () => {
+  const page = await filled.open('/records');
+  for (const { place, panel, title, open } of sweep(cases(), 6)) {
+    await page.goto(`/#${place}`);
+    await noPanel(page);
+    await open(page);
+    await expectPanel(page, title);
+    expect(hashOf(page), place).toContain(`panel=${panel}`);
+    const address = page.url();
+    await page.goBack();
+    await noPanel(page);
+    expect(hashOf(page), place).not.toContain('panel=');
+    await page.goForward();
+    await expectPanel(page, title);
+    await page.reload();
+    await expectPanel(page, title);
+    // Closing goes back by the step that opened the panel, also after a reload, and from a link in it.
+    const steps = await page.evaluate<number>('history.length');
+    const link = drawerOf(page).getByRole('link').first();
+    if ((await link.count()) > 0) await link.focus();
+    await page.keyboard.press('Escape');
+    await noPanel(page);
+    expect(hashOf(page), place).not.toContain('panel=');
+    expect(await page.evaluate<number>('history.length')).toBe(steps);
 
-      await page.goto('/#/no-such-page');
-      await page.getByText('There is no such page').waitFor();
-      await page.goto(address);
-      await expectPanel(page, title);
-      await drawerOf(page)
-        .getByRole('button', { name: /^Close/ })
-        .click();
-      await noPanel(page);
-      expect(hashOf(page), place).not.toContain('panel=');
-    }
-  },
-  longMillis,
-);
+    await page.goto('/#/no-such-page');
+    await page.getByText('There is no such page').waitFor();
+    await page.goto(address);
+    await expectPanel(page, title);
+    await drawerOf(page)
+      .getByRole('button', { name: /^Close/ })
+      .click();
+    await noPanel(page);
+    expect(hashOf(page), place).not.toContain('panel=');
+  }
+});
 
 test('the questions before a run and before a bulk retry have addresses, too', async () => {
   const page = await filled.open('/records');

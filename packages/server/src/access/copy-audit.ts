@@ -9,8 +9,6 @@ import { listAuditEntriesAfter } from './audit-queries.ts';
 import type { AuditEntry } from './contract.ts';
 import * as queries from './copy-queries.ts';
 
-const everyMillis = 10_000;
-
 /** Takes copies of the audit log: a store, or whoever else collects logs. */
 export type AuditTarget = {
   /** How many entries it takes at once, at most. */
@@ -28,8 +26,11 @@ type Options = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** Copies the audit log to a target every ten seconds, one process at a time. */
-export function startAuditCopies(db: Queryable, options: Options): Repeated {
+/** Copies the audit log to a target again and again, one process at a time. */
+export function startAuditCopies(
+  db: Queryable,
+  { everyMillis, ...options }: Options & { readonly everyMillis: number },
+): Repeated {
   const { location, log } = options;
   return repeat((signal) => copyAudit(db, { ...options, signal }), {
     everyMillis,

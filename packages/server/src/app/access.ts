@@ -69,7 +69,10 @@ export function createAuditCopies({ settings, db, cold, log }: Host): Work[] {
   if (collector !== undefined) ways.push([collector, openShipping(collector, settings)]);
   return ways.map(([url, open]) =>
     startLater(roles.includes('api'), () => {
-      const copies = startAuditCopies(db, { open, location: locationOf(url), log });
+      const copies = startAuditCopies(db, {
+        ...{ open, location: locationOf(url), log },
+        everyMillis: settings.waits.copyMillis,
+      });
       copies.poke();
       return copies;
     }),

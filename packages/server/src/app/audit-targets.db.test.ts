@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import { answer, inTurn, makeCertificate, startReceiver } from '../../test/receiver.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { startTestService } from '../../test/service.ts';
 import { openShipping, toMessage } from './audit-targets.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -109,10 +109,12 @@ test('a receiver gets all entries once it answers 2xx, signed, and goes on where
   });
   closers.push(() => receiver.close());
   const url = `${receiver.url('/audit')}?key=1`;
-  const service: TestService = await startTestService({
+  const env = {
     ...{ SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_AUDIT_SHIP_URL: url },
     SVC_AUDIT_SHIP_SECRET: secret,
-  });
+  };
+  const waits = { copyMillis: 100, sealMillis: 100 };
+  const service = await startTestService(env, undefined, { waits });
   closers.push(() => service.stop());
   const { db } = service;
   const seen = async (count: number) => {

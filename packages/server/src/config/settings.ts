@@ -96,6 +96,8 @@ export type Waits = {
   readonly holdBackMillis: number;
   /** Between two seals of the audit log: what is changed sooner after its commit is sealed as it has become. */
   readonly sealMillis: number;
+  /** Between two copies of the audit log to those who keep one. */
+  readonly copyMillis: number;
   /** Between two looks whether all processes know a key, while keys are rotated. */
   readonly keysMillis: number;
   /** Between two looks of a drainer whether its part of the lanes is right; it tells by them that it lives. */
@@ -118,6 +120,7 @@ export const usualWaits: Waits = {
   beatMillis: 10_000,
   holdBackMillis: 2000,
   sealMillis: 2000,
+  copyMillis: 10_000,
   keysMillis: 1000,
   lanesMillis: 2000,
   replaySettleMillis: 2000,

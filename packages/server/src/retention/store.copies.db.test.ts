@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
+import { sweep } from '../../test/runs.ts';
 import { use } from '../../test/use.ts';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
@@ -44,15 +45,19 @@ async function removeAll(on: TestMover, tenant: string): Promise<number> {
 }
 
 /** Points of the merge, or of the move before it. */
-const points = (['move', 'compact'] as const).flatMap((kind) =>
-  killPoints
-    .filter((point) => !['copied before', 'verified before', 'removed before'].includes(point))
-    .map((point) => ({ kind, point })),
+const points = sweep(
+  (['move', 'compact'] as const).flatMap((kind) =>
+    killPoints
+      .filter((point) => !['copied before', 'verified before', 'removed before'].includes(point))
+      .map((point) => ({ kind, point })),
+  ),
+  4,
 );
 const tenantOf = ({ kind, point }: (typeof points)[number]) => `${kind} ${point}`;
 
 describe.each(['the original', 'the clone'])(
   'cloned when something was killed, %s goes on, the other stands still:',
+  { tags: 'sweep' },
   (name) => {
     const original = use(
       () => startTestMover(),

@@ -51,7 +51,9 @@ const moves = fc.array(
   { maxLength: 3 },
 );
 
-test('all pages by time, both ways and from any time, are the records of a model in its order', async () => {
+test('all pages by time, both ways and from any time, are the records of a model in its order', {
+  tags: 'sweep',
+}, async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -107,7 +109,7 @@ test('all pages by time, both ways and from any time, are the records of a model
         }
       },
     ),
-    { numRuns: runs(4) },
+    { numRuns: runs(2) },
   );
 });
 

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { untilLockWaits } from '../../../test/one-server.ts';
+import { sweep } from '../../../test/runs.ts';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
@@ -139,8 +140,9 @@ test('whoever tells it to deletes days of versions too, which say so', async () 
   });
 });
 
-test.each(killPoints.filter((point) => point !== 'removed before'))(
+test.each(sweep(killPoints.filter((point) => point !== 'removed before')))(
   'killed at %s, the next run finishes what was told',
+  { tags: 'sweep' },
   async (point) => {
     const tenant = `kill ${point}`;
     await seed(tenant);

@@ -228,7 +228,7 @@ test('nothing is due where there are no records', async () => {
   expect(await walkPlan()).toEqual({ rows: [], totals: totalsOf([]) });
 });
 
-test('the plan is what the policies say of every single day', async () => {
+test('the plan is what the policies say of every single day', { tags: 'sweep' }, async () => {
   await fc.assert(
     fc.asyncProperty(worlds, fc.option(age), async (world, minAge) => {
       await seed(world);
@@ -253,11 +253,11 @@ test('the plan is what the policies say of every single day', async () => {
         })),
       );
     }),
-    { numRuns: runs(60) },
+    { numRuns: runs(15) },
   );
 });
 
-test('a clock that is set back only makes the plan smaller', async () => {
+test('a clock that is set back only makes the plan smaller', { tags: 'sweep' }, async () => {
   await fc.assert(
     fc.asyncProperty(worlds, fc.integer({ min: 1, max: 10 }), async (world, daysBack) => {
       await db.setClock(noon);
@@ -278,7 +278,7 @@ test('a clock that is set back only makes the plan smaller', async () => {
       const sum = (all: typeof totals) => all.move.count + all.delete.count + all.held.count;
       expect(sum(back.totals)).toBeLessThanOrEqual(sum(totals));
     }),
-    { numRuns: runs(25) },
+    { numRuns: runs(8) },
   );
 });
 
