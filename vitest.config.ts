@@ -30,11 +30,11 @@ const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 
 /** Files whose tests with the tag `sweep` try some cases in `npm test`, and all of them, in more runs, in the kind `slow`. */
 const sweeps = [
-  'packages/server/src/app.db.test.ts',
+  'packages/server/src/{app,app/backup,app/restore}.db.test.ts',
   'e2e/console/{find-anything,keys,panels}.test.ts',
   'packages/server/src/exports/jobs/do-job.attempts.db.test.ts',
-  'packages/server/src/records/{ingest,read/by-time,read/tier.conformance,where/where}.db.test.ts',
-  'packages/server/src/retention/{store.copies,policies/plan}.db.test.ts',
+  'packages/server/src/records/{ingest,read/by-time,read/cold-parquet,read/tier.conformance,where/where}.db.test.ts',
+  'packages/server/src/retention/{give-back,store.copies,policies/plan}.db.test.ts',
   'packages/server/src/retention/mover/{delete-tenant,delete-tenant.versions}.db.test.ts',
   'packages/server/src/retention/mover/{erase-records,import-days,race.scenario}.db.test.ts',
 ];
@@ -74,7 +74,7 @@ const kinds = [
   kind('slow', [...slow, ...sweeps], {
     globalSetup: [server],
     setupFiles: [equalBytes, 'packages/server/test/only-sweeps.ts'],
-    env: { SVC_TEST_RUNS: process.env.SVC_TEST_RUNS ?? '4' },
+    env: { SVC_TEST_RUNS: process.env.SVC_TEST_RUNS ?? '3' },
   }),
 ];
 

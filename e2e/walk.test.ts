@@ -10,11 +10,12 @@ const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 /** What the scan behind one filtered page looks at, at most. */
 const scanLimit = 10_000;
 
-const cases = (['asc', 'desc'] as const).flatMap((order) =>
-  (['7', '500'] as const).flatMap((limit) =>
-    ([true, false] as const).map((isOneStore) => ({ order, limit, isOneStore })),
-  ),
-);
+const cases = [
+  { order: 'asc', limit: '7', isOneStore: false },
+  { order: 'asc', limit: '500', isOneStore: true },
+  { order: 'desc', limit: '7', isOneStore: true },
+  { order: 'desc', limit: '500', isOneStore: false },
+] as const;
 
 test.each(cases)(
   'a walk sees what was there once while others write: $order, pages of $limit, one store $isOneStore',
@@ -61,11 +62,11 @@ describe('a walk with a filter', () => {
     ...[0, 4, scanLimit - 1, scanLimit, scanLimit + 1, 2 * scanLimit - 1, 3 * scanLimit, 34_999],
   ];
   beforeAll(() => ingestRare(tenant, 35_000, matches));
-  const cases = (['asc', 'desc'] as const).flatMap((order) => {
-    const there = matches.map(rareId);
-    if (order === 'desc') there.reverse();
-    return ['1', '500'].map((limit) => ({ order, limit, there }));
-  });
+  const there = matches.map(rareId);
+  const cases = [
+    { order: 'asc', limit: '1', there },
+    { order: 'desc', limit: '500', there: there.toReversed() },
+  ] as const;
 
   test.each(cases)(
     'visits rare matches once, over pages that are short or empty: $order, pages of $limit',
@@ -100,8 +101,8 @@ describe('a walk with a filter', () => {
 
 test('a filtered walk sees what was there once while others write before where it reads', async () => {
   const tenant = 'busy';
-  const count = 25_000;
-  const matches = Array.from({ length: 1000 }, (_, n) => n * 25);
+  const count = 15_000;
+  const matches = Array.from({ length: 600 }, (_, n) => n * 25);
   await ingestRare(tenant, count, matches);
   const there = matches.map(rareId);
   let isRunning = true;
@@ -121,7 +122,7 @@ test('a filtered walk sees what was there once while others write before where i
   });
   try {
     const filters = { tenant, kind: 'rare', limit: '500' };
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       const pages = await walkPages(service, filters, await getPage(service, filters));
       expect(idsOf(pages)).toEqual(there);
     }

@@ -8,6 +8,7 @@ import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
 import { runOn } from '../../test/citus.ts';
 import { writeOldJournal } from '../../test/database.ts';
+import { testRarely } from '../../test/runs.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { randomText } from '../kernel/ids.ts';
@@ -30,8 +31,7 @@ import {
 
 const passphrase = 'correct horse battery staple';
 let service: TestService;
-let place: string;
-let id: string;
+let [place, id] = ['', ''];
 /** A backup of the same place that has no objects. */
 let early: string;
 beforeAll(async () => {
@@ -221,7 +221,7 @@ test('a database that holds anything is refused, and stays as it was', async () 
   await migrate(service.db);
 });
 
-test('a restore that was killed after the migrations goes on, but not over what somebody has stored since', async () => {
+testRarely('a restore killed after the migrations goes on, but not over new rows', async () => {
   const { migrations } = await manifestOf(place, id);
   const only = new Set(migrations.map(({ name }) => name));
   expect(await migrate(target.db, undefined, { only, isRestoring: true })).toContain(baseline);
@@ -239,7 +239,7 @@ test('a restore that was killed after the migrations goes on, but not over what 
 /** What the first of the migrations, the baseline, stands for. */
 const old = [...replaced].map(([name, checksum]) => ({ name, checksum }));
 
-test('a backup of the last build before the baseline is restored, one of an earlier build is not', async () => {
+testRarely('a backup of the last build before the baseline is restored', async () => {
   const mend = await changeManifest(({ migrations }) => {
     migrations.splice(0, 1, ...old.slice(0, 20));
   });
@@ -257,7 +257,7 @@ test('a backup of the last build before the baseline is restored, one of an earl
   await mendAgain();
 });
 
-test('a restore that the last build before the baseline has begun goes on', async () => {
+testRarely('a restore that the last build before the baseline has begun goes on', async () => {
   const mend = await changeManifest(({ migrations }) => {
     migrations.splice(0, 1, ...old);
   });
@@ -408,7 +408,7 @@ test('on the store of the living original a restored database only reads, until 
   }
 });
 
-test('a restore waits for a store that is away', async () => {
+testRarely('a restore waits for a store that is away', async () => {
   const s3 = await startS3();
   let time = 0;
   const told: string[] = [];

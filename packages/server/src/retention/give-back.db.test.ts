@@ -2,6 +2,7 @@ import pino from 'pino';
 import sql, { raw } from 'sql-template-tag';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
+import { testRarely } from '../../test/runs.ts';
 import { createLog } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
@@ -173,7 +174,7 @@ testOnOneServer(
   },
 );
 
-testOnOneServer('a vacuum may take longer than a statement, and an abort ends it', async () => {
+testRarely('a vacuum may take longer than a statement, and an abort ends it', async () => {
   await addRecords(
     mover.db,
     recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),
