@@ -17,12 +17,13 @@ import {
   flagsOf,
   type Given,
   jsonOption,
+  localOption,
   type OptionRow,
   type Verb,
   yesOption,
 } from './verb.ts';
 
-type Asked = { yes?: true; json?: JsonOption; dryRun?: true };
+type Asked = { yes?: true; json?: JsonOption; local?: true; dryRun?: true };
 type Body<R extends Route> = RouteInput<R> extends { body: infer B } ? B : undefined;
 type Word<Arg extends Argument | undefined> =
   ArgumentOf<Arg> extends string[] ? string : ArgumentOf<Arg>;
@@ -124,8 +125,9 @@ export function call<
       ...rows,
       ...(asks ? [yesOption] : []),
       ...(isPrinted && !hasJson ? [jsonOption] : []),
+      ...(isQuery && has('facts') ? [localOption] : []),
     ],
-    async act(context: Context, { json, ...given }: Asked, word: ArgumentOf<Arg>) {
+    async act(context: Context, { json, local, ...given }: Asked, word: ArgumentOf<Arg>) {
       const options = given as Given<Rows>;
       const { yes, dryRun } = given;
       view.check?.(options, word);
@@ -146,7 +148,7 @@ export function call<
         const text =
           made === undefined ? await send(id, foresees ? dryRun : undefined) : JSON.stringify(made);
         const { url } = client.connection;
-        await tell(context, text, view, { id, json, options, url });
+        await tell(context, text, view, { id, json, local, options, url });
       };
       if (Array.isArray(word)) await doEach(context, ids, doOne);
       else await doOne(ids[0] ?? '');
@@ -185,7 +187,19 @@ async function tell<
   context: Context,
   text: string,
   told: Told<R, Rows, Arg>,
-  { id, json, options, url }: { id: string; json: JsonOption; options: Given<Rows>; url: string },
+  {
+    id,
+    json,
+    local,
+    options,
+    url,
+  }: {
+    id: string;
+    json: JsonOption;
+    local: true | undefined;
+    options: Given<Rows>;
+    url: string;
+  },
 ): Promise<void> {
   const answer = answerOf<R>(text);
   const word = id as Word<Arg>;
@@ -196,7 +210,7 @@ async function tell<
       ...factLines(context, told.facts?.(answer, nowMillis, url) ?? []),
       ...(told.more?.(answer, text, context) ?? []),
     ];
-    await printDetails(context, text, { json, lines });
+    await printDetails(context, text, { json, local, lines });
   } else if (json !== undefined) await printObject(context, text, json);
   else if ('table' in told) {
     const { rows, columns } = told.table?.(answer) ?? { rows: [], columns: [] };

@@ -1,7 +1,8 @@
 import { indentJson, membersOf } from '../kernel/json-slices.ts';
 import type { Route, RouteInput } from './client.ts';
 import type { Context } from './context.ts';
-import { formatInstant, formatRelative } from './format.ts';
+import { formatInstant, formatRelative, localFormat } from './format.ts';
+import { usage } from './help.ts';
 import { styled } from './io.ts';
 import { type JsonOption, printObject } from './output.ts';
 import { printable } from './table.ts';
@@ -21,14 +22,38 @@ export async function printDetails(
   object: string,
   output: {
     json: JsonOption;
+    local?: true | undefined;
     lines: () => readonly string[];
   },
 ): Promise<void> {
-  if (output.json !== undefined || !context.isTerminal) {
+  const isForPrograms = output.json !== undefined || !context.isTerminal;
+  if (output.local && isForPrograms) {
+    throw usage('--local is for what is told in words: on a terminal, without --json.');
+  }
+  if (isForPrograms) {
     await printObject(context, object, output.json);
     return;
   }
-  await context.out.write(`${output.lines().join('\n')}\n`);
+  const lines = output.lines();
+  const shown = output.local ? lines.map(toLocalTime(context)) : lines;
+  await context.out.write(`${shown.join('\n')}\n`);
+}
+
+/** Tells what begins a line, or is called UTC, in the zone of the machine; lines of JSON stay as they are. */
+function toLocalTime({ io }: Context): (line: string) => string {
+  const { zone, format } = localFormat(io.env);
+  return (line) =>
+    /^ *["[{]/.test(line)
+      ? line
+      : line
+          .replace('(UTC)', `(${zone})`)
+          .replace(
+            /(^ *(?:\d+ +)?)?(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)( UTC)?/g,
+            (all, start: string | undefined, day: string, time: string, utc?: string) =>
+              start === undefined && utc === undefined
+                ? all
+                : `${start ?? ''}${format(`${day}T${time}Z`)}`,
+          );
 }
 
 /** `name   value` lines with the values aligned. */

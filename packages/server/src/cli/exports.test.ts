@@ -189,7 +189,7 @@ test('ls lists jobs: a table, tabs, or JSON, at most as many as asked for', asyn
   expect(api.requests[0]?.query).toEqual({ tenant: 'TX', state: 'running', limit: '50' });
   const shown = await cli('exports ls --limit 1', { isTerminal: true });
   expect(shown.stdout).toMatch(/exp_1 +TX +csv +running, 70 % +364,120 of 512,991 +92\.0 MB/);
-  expect(shown.stderr).toContain('1 export · older ones: --limit');
+  expect(shown.stderr).toContain('1 export · more: --all');
   expect(await jsonOf('exports ls --json id,state')).toEqual([
     { id: 'exp_1', state: 'running' },
     { id: 'exp_2', state: 'failed' },

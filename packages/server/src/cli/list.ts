@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { Client, RouteQuery } from './client.ts';
@@ -10,7 +11,15 @@ import { type ListRoute, type Page, type PageWalk, type RowOf, walkPages } from 
 import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
-import { type Format, formatOptions, jsonOption, optionsOf, type Verb } from './verb.ts';
+import {
+  type Format,
+  formatOptions,
+  jsonOption,
+  localOption,
+  type Own,
+  optionsOf,
+  type Verb,
+} from './verb.ts';
 
 /** What was printed of a list. */
 export type Listed = {
@@ -26,20 +35,19 @@ export type Listed = {
   readonly member: Page['member'];
 };
 
-/** The line below a table: `12 moves · older ones: --limit · look at one: svcctl retention move mv_…`. */
+/** The line below a table: `50 moves · more: --all · look at one: svcctl retention move mv_…`. */
 type Below = {
   /** What is said instead when there are no rows. */
   readonly none?: string;
   readonly one: string;
   readonly many?: string;
-  /** What the limit kept from being printed, such as "older ones". */
-  readonly more?: string;
   /** What to do next. */
   readonly next?: string;
 };
 
 type Options = {
   limit?: number;
+  all?: true;
   json?: JsonOption;
   output?: Format;
   header?: boolean;
@@ -80,7 +88,7 @@ export function list<
     options: [
       ...optionsOf(filters),
       ...options,
-      ...(limit === undefined ? [] : [limitOption(limit)]),
+      ...(limit === undefined ? [] : [limitOption(limit), allOption]),
       jsonOption,
       ...formatOptions,
       ...(hasTimes ? [localOption] : []),
@@ -91,6 +99,7 @@ export function list<
         output: format,
         header: hasHeader = true,
         limit: most,
+        all,
         local,
         ...rest
       } = options;
@@ -106,7 +115,7 @@ export function list<
         context,
         {
           ...{ route, query: asked as RouteQuery<R>, each: each?.(given) },
-          most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
+          most: most ?? (all ? undefined : byDefault) ?? Number.POSITIVE_INFINITY,
         },
         {
           columns: local ? inLocalTime(shown, context.io.env) : shown,
@@ -182,7 +191,13 @@ function isForPrograms({ json, output }: Options): boolean {
   return json !== undefined || (output !== undefined && output !== 'table' && output !== 'wide');
 }
 
-const localOption = ['--local', 'tell times in the zone of this machine instead of UTC'] as const;
+/** What is said where the limit kept rows from being printed. */
+export const moreText = 'more: --all';
+
+export const allOption: Own<{ all?: true }> = new Option(
+  '--all',
+  'all rows, however many',
+).conflicts('limit');
 
 function limitOption({
   of = 'rows',
@@ -197,14 +212,11 @@ function limitOption({
   return [`--limit <${of}>`, `${of}, at most (default: ${when})`, wholeNumber(1)] as const;
 }
 
-function lineBelow(
-  { printed, total, hasMore }: Listed,
-  { none, one, many, more, next }: Below,
-): string {
+function lineBelow({ printed, total, hasMore }: Listed, { none, one, many, next }: Below): string {
   if (printed === 0 && none !== undefined) return none;
   const of = total === null || !hasMore ? '' : ` of ${formatCount(total)}`;
   const parts = [`${numberOf(printed, one, many)}${of}`];
-  if (hasMore && more !== undefined) parts.push(`${more}: --limit`);
+  if (hasMore) parts.push(moreText);
   if (next !== undefined) parts.push(next);
   return parts.join(' · ');
 }

@@ -3,7 +3,15 @@ import { asDefault } from './help.ts';
 import { flagsOf, type OptionRow } from './verb.ts';
 
 /** The options that say what a command does with an answer, and nothing to the service. */
-const ownOptions: readonly string[] = ['json', 'output', 'header', 'yes', 'wait', 'dryRun'];
+const ownOptions: readonly string[] = [
+  'json',
+  'output',
+  'header',
+  'yes',
+  'wait',
+  'dryRun',
+  'local',
+];
 
 /** What options say to the service, by its names. */
 export function fieldsSent(rows: readonly OptionRow[], given: object): Record<string, unknown> {

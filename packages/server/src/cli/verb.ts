@@ -141,6 +141,11 @@ export const jsonOption = [
   'print JSON: everything, or these fields (separated by commas)',
 ] as const;
 
+export const localOption = [
+  '--local',
+  'tell times in the zone of this machine instead of UTC',
+] as const;
+
 /** How a list is printed. */
 const formats = ['table', 'wide', 'json', 'ndjson', 'csv', 'name'] as const;
 export type Format = (typeof formats)[number];

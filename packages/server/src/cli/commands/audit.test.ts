@@ -74,7 +74,7 @@ test('audit ls is a table on a terminal, tab-separated in a pipe, and JSON as th
     'AT (UTC)             ACTOR  ACTION        TARGET  TENANT  FROM\n' +
       '2026-03-05 11:59:00  ops    token.revoke  tok_2   –       127.0.0.1\n',
   );
-  expect(shown.stderr).toContain('1 entry · there are older ones: --limit');
+  expect(shown.stderr).toContain('1 entry · more: --all');
   const piped = await cli('audit ls');
   expect(piped).toMatchObject({
     stdout: '2026-03-05T11:59:00.000000Z\tops\ttoken.revoke\ttok_2\t\t127.0.0.1\n',

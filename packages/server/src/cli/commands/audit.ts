@@ -41,7 +41,7 @@ const ls = list('GET /audit', {
     text('TENANT', 'tenant'),
     word('FROM', 'address'),
   ],
-  below: { none: 'No entries match.', one: 'entry', many: 'entries', more: 'there are older ones' },
+  below: { none: 'No entries match.', one: 'entry', many: 'entries' },
 });
 
 /** A text is searched from the newest on, and so not in an export. */

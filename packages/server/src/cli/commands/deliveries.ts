@@ -22,7 +22,6 @@ export const deliveries: Verbs = {
       none: 'No deliveries match.',
       one: 'delivery',
       many: 'deliveries',
-      more: 'there are older ones',
       next: 'one: svcctl dlq show dlv_…',
     },
   }),

@@ -163,7 +163,7 @@ test('dlq ls without a status lists the pending rows and then the abandoned ones
   api.requests.length = 0;
   const cut = await cli('dlq ls --limit 1', { isTerminal: true });
   expect(cut.stdout.trimEnd().split('\n')).toHaveLength(2);
-  expect(cut.stderr).toContain('1 of 3 pending or abandoned · more: --limit · ');
+  expect(cut.stderr).toContain('1 of 3 pending or abandoned · more: --all · ');
   expect(api.requests.map(({ query }) => query)).toEqual([
     { status: 'pending', limit: '1' },
     { status: 'abandoned', limit: '1' },
@@ -200,7 +200,7 @@ test('dlq ls stops at its limit and says that there is more; it offers no retry 
   api.on('GET /webhook/dlq', pages([JSON.stringify(row)], [JSON.stringify(row)]));
   const argv = ['ls', '--status', 'abandoned', '--limit', '1', '--q', 'acme'];
   const { stderr } = await cli(['dlq', ...argv], { isTerminal: true });
-  expect(stderr).toBe('1 abandoned · more: --limit · retry one: svcctl dlq retry dlv_…\n');
+  expect(stderr).toBe('1 abandoned · more: --all · retry one: svcctl dlq retry dlv_…\n');
 });
 
 const detail = {
@@ -239,6 +239,20 @@ test('dlq show tells why it waits, what it sends and its attempts, without contr
   expect(stderr).toContain(`retry: svcctl dlq retry ${row.id}`);
   expect(await jsonOf(`dlq show ${row.id}`)).toEqual(detail);
   expect(await jsonOf(`dlq show ${row.id} --json waiting`)).toEqual({ waiting: detail.waiting });
+});
+
+test('dlq show --local tells its times in the zone of the machine, and the payload as it is', async () => {
+  const payload = { said: '2026-03-05 10:00:00 UTC' };
+  const told = { ...detail, next_retry: '2026-03-05T12:30:00.000000Z', payload };
+  api.on(`GET /webhook/dlq/${row.id}`, json(told));
+  const env = { ...api.env, TZ: 'Asia/Tokyo' };
+  const show = `dlq show ${row.id} --local`;
+  const { stdout } = await cli(show, { env, isTerminal: true });
+  expect(stdout).toMatch(/^next retry +2026-03-05 21:30:00 \+09:00, /m);
+  expect(stdout).toContain('\nATTEMPTS (Asia/Tokyo)\n');
+  expect(stdout).toMatch(/^ {2}8 {2}2026-03-05 19:00:00 \+09:00 +120 ms/m);
+  await ends(cli(`${show} --json`, { isTerminal: true }), 2, ['told in words']);
+  await ends(cli(show), 2, ['told in words']);
 });
 
 test('dlq retry says where it goes, and that the drainer sends it', async () => {

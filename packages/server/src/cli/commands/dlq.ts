@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 import { jsonLines, moment, section, whereAny } from '../details.ts';
 import { formatInstant } from '../format.ts';
 import { styled } from '../io.ts';
-import { type Listed, list } from '../list.ts';
+import { type Listed, list, moreText } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import type { Verbs } from '../verb.ts';
 import { filterWords, purge, retry } from '../webhooks/bulk-all.ts';
@@ -49,7 +49,7 @@ function countLine({ printed, total, hasMore }: Listed, options: LsOptions): str
   const count =
     total === null ? formatCount(printed) : `${formatCount(printed)} of ${formatCount(total)}`;
   const parts = [`${count} ${statusText(options)}`];
-  if (hasMore) parts.push('more: --limit');
+  if (hasMore) parts.push(moreText);
   parts.push('retry one: svcctl dlq retry dlv_…');
   // A bulk retry has no filter --q. It is not offered here, because it would retry more than is shown.
   if (options.q === undefined)
@@ -97,7 +97,7 @@ const show = call('GET /webhook/dlq/:id', {
     ...section(context, 'PAYLOAD', jsonLines(answer, 'payload')),
     ...section(
       context,
-      'ATTEMPTS',
+      'ATTEMPTS (UTC)',
       log.length === 0 ? ['none yet'] : log.flatMap((attempt) => attemptLines(context, attempt)),
     ),
   ],

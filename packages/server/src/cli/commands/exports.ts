@@ -32,7 +32,6 @@ const ls = list('GET /exports', {
   below: {
     none: 'No exports that match. Start one: svcctl analytics export --async',
     one: 'export',
-    more: 'older ones',
     next: 'its file: svcctl exports get ID',
   },
 });

@@ -6,7 +6,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { jsonLines, section, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
-import { list } from '../list.ts';
+import { list, moreText } from '../list.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { withRetries } from '../retry.ts';
 import { fieldsSent } from '../sent-fields.ts';
@@ -45,7 +45,7 @@ const ls = list('GET /incidents', {
   ],
   below({ printed, hasMore }, filters) {
     if (printed > 0) {
-      return `${numberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`;
+      return `${numberOf(printed, 'incident')}${hasMore ? ` · ${moreText}` : ''}`;
     }
     return Object.values(filters).every((value) => value === undefined)
       ? 'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created'

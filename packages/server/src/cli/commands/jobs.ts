@@ -41,7 +41,6 @@ const ls = list('GET /jobs', {
   below: {
     none: 'No jobs that match.',
     one: 'job',
-    more: 'older ones',
     next: 'look at one: svcctl jobs show ID',
   },
 });

@@ -1,4 +1,3 @@
-import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { type Level, levels, orders } from '../../records/values.ts';
@@ -8,11 +7,11 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
 import { spanMillis, usage, wholeNumber } from '../help.ts';
-import { list, printPages } from '../list.ts';
+import { allOption, list, printPages } from '../list.ts';
 import { createRowPrinter, printObject } from '../output.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { type Given, jsonOption, type Own, tenantOption, type Verbs, verb } from '../verb.ts';
+import { type Given, jsonOption, tenantOption, type Verbs, verb } from '../verb.ts';
 import { count } from './records-count.ts';
 import { erase } from './records-erase.ts';
 import { fields } from './records-fields.ts';
@@ -104,7 +103,7 @@ const showOptions = [
     `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
     wholeNumber(1),
   ],
-  new Option('--all', 'all rows, also on a terminal').conflicts('limit') as Own<{ all?: true }>,
+  allOption,
   ['--cursor <cursor>', 'go on where an earlier page ended'],
   jsonOption,
   ndjsonOption,

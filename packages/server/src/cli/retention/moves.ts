@@ -49,7 +49,6 @@ export const moves = list('GET /retention/moves', {
   below: {
     none: 'No moves. What would move now: svcctl retention plan',
     one: 'move',
-    more: 'older ones',
     next: 'look at one: svcctl retention move mv_…',
   },
 });

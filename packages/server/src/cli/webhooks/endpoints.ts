@@ -192,12 +192,12 @@ function blockedLines(context: Context, { blocked }: Story): string[] {
   if (blocked.length === 0) return [];
   const lines = blocked.map(({ key, delivery_id, since, waiting, status, next_retry, ...head }) => {
     const count = `${formatCount(waiting.count)}${waiting.is_exact ? '' : '+'}`;
-    const then = status === 'pending' ? `again at ${formatInstant(next_retry ?? '')}` : 'abandoned';
+    const then = status === 'pending' ? `again at ${utc(next_retry ?? '')}` : 'abandoned';
     return printable(
-      `  ${key}  ${count} waiting since ${formatInstant(since)}  ${delivery_id}  ${head.error ?? 'failed'}, ${then}`,
+      `  ${key}  ${count} waiting since ${utc(since)}  ${delivery_id}  ${head.error ?? 'failed'}, ${then}`,
     );
   });
-  return section(context, 'BLOCKED KEYS (UTC)', lines);
+  return section(context, 'BLOCKED KEYS', lines);
 }
 
 type Job = NonNullable<Endpoint['story']>['jobs'][number];
