@@ -24,11 +24,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 const server = 'packages/server/test/postgres.ts';
-const equalBytes = 'packages/server/test/equal-bytes.ts';
 const database = ['packages/*/{src,test}/**/*.db.test.ts'];
 const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 
-/** Files whose tests with the tag `sweep` try some cases in `npm test`, and all of them, in more runs, in the kind `slow`. */
+/** Files of which `npm test` tries some cases, and the kind `slow` all of them, in more runs. */
 const sweeps = [
   'packages/server/src/{app,app/backup,app/restore}.db.test.ts',
   'e2e/console/{find-anything,keys,panels}.test.ts',
@@ -39,12 +38,7 @@ const sweeps = [
   'packages/server/src/retention/mover/{erase-records,import-days,race.scenario}.db.test.ts',
 ];
 
-type KindOptions = {
-  exclude?: string[];
-  globalSetup?: string[];
-  setupFiles?: string[];
-  env?: Record<string, string>;
-};
+type KindOptions = { exclude?: string[]; globalSetup?: string[]; env?: Record<string, string> };
 
 /**
  * A kind of tests: which they are, and what is started for them once. `npm run test:slow` runs the kind `slow`: what takes
@@ -60,7 +54,7 @@ const kind = (
     name,
     include: [...include],
     exclude: [...configDefaults.exclude, ...exclude],
-    setupFiles: [equalBytes],
+    setupFiles: ['packages/server/test/equal-bytes.ts'],
     ...more,
   },
 });
@@ -73,7 +67,6 @@ const kinds = [
   kind('e2e', ['e2e/**/*.test.ts'], { exclude: slow, globalSetup: [server] }),
   kind('slow', [...slow, ...sweeps], {
     globalSetup: [server],
-    setupFiles: [equalBytes, 'packages/server/test/only-sweeps.ts'],
     env: { SVC_TEST_RUNS: process.env.SVC_TEST_RUNS ?? '3' },
   }),
 ];
@@ -93,7 +86,6 @@ const citus = kind(
 
 export default defineConfig({
   test: {
-    tags: [{ name: 'sweep', description: 'some cases in npm test, all in npm run test:slow' }],
     projects: process.env.SVC_TEST_CITUS === undefined ? kinds : [citus],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',

@@ -55,7 +55,6 @@ async function openAs(page: Page, scopes: readonly string[]): Promise<void> {
 const longMillis = 240_000;
 
 test('every kind of id leads to the page that shows it, or to the command that does', {
-  tags: 'sweep',
   timeout: longMillis,
 }, async () => {
   const page = await filled.open('/records?tenant=TX', {

@@ -54,7 +54,7 @@ const pressNames: Readonly<Record<string, string>> = {
   'a … z': 't',
 };
 
-test('names no key but those that do what it says', { tags: 'sweep' }, async () => {
+test('names no key but those that do what it says', async () => {
   const page = await filled.open('/records');
   const lines = await readSheet(page);
   expect(lines.map(({ text }) => text).sort()).toEqual(Object.keys(checks).sort());

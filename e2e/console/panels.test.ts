@@ -96,7 +96,6 @@ const cases = (): readonly Case[] => [
 const longMillis = 240_000;
 
 test('every panel has an address: a reload and a link open it, and Back closes it', {
-  tags: 'sweep',
   timeout: longMillis,
 }, async () => {
   const page = await filled.open('/records');

@@ -43,9 +43,7 @@ test('a start logs how far the audit log is', async () => {
   await service.stop();
 });
 
-test('a start goes on whichever of its last statements loses its connection', {
-  tags: 'sweep',
-}, async () => {
+test('a start goes on whichever of its last statements loses its connection', async () => {
   const service = await startTestService();
   const startBehind = async (cutAt: number) => {
     const proxy = await startDatabaseProxy(service.db.url, { cutAt });

@@ -57,7 +57,6 @@ const tenantOf = ({ kind, point }: (typeof points)[number]) => `${kind} ${point}
 
 describe.each(['the original', 'the clone'])(
   'cloned when something was killed, %s goes on, the other stands still:',
-  { tags: 'sweep' },
   (name) => {
     const original = use(
       () => startTestMover(),

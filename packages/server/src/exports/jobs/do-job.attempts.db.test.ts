@@ -296,9 +296,7 @@ function killedAt(
   };
 }
 
-test('a job that is killed at whatever act ends with the file of an undisturbed one', {
-  tags: 'sweep',
-}, async () => {
+test('a job that is killed at whatever act ends with the file of an undisturbed one', async () => {
   const undisturbed = new Map<number, { sha256: string; acts: number }>();
   for (const [at, [format, body]] of files.entries()) {
     const { id } = await exports.create(format, body as never);

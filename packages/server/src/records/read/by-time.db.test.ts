@@ -51,9 +51,7 @@ const moves = fc.array(
   { maxLength: 3 },
 );
 
-test('all pages by time, both ways and from any time, are the records of a model in its order', {
-  tags: 'sweep',
-}, async () => {
+test('all pages by time, both ways and from any time, are the records of a model in its order', async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(

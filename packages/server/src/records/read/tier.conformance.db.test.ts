@@ -297,9 +297,7 @@ const moves = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-test('random records give the same pages wherever random moves put them', {
-  tags: 'sweep',
-}, async () => {
+test('random records give the same pages wherever random moves put them', async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(events, moves, fc.integer({ min: 2, max: 9 }), async (list, layout, limit) => {

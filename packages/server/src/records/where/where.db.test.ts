@@ -70,7 +70,7 @@ async function compare(tenant: string, sent: readonly string[], wheres: readonly
   return expected;
 }
 
-test('the tiers and the evaluator find the same records', { tags: 'sweep' }, async () => {
+test('the tiers and the evaluator find the same records', async () => {
   let run = 0;
   let found = 0;
   await fc.assert(

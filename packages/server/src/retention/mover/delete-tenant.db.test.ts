@@ -141,24 +141,20 @@ test('a deletion whose objects wait for their removal is told of once', async ()
   expect(await remove('once', '2001-03-31', grace)).toMatchObject({ deletedCount: 0 });
 });
 
-test.each(sweep(killPoints))(
-  'killed at %s, the next one finishes it',
-  { tags: 'sweep' },
-  async (point) => {
-    const tenant = `kill ${point}`;
-    await seed(tenant);
-    await expect(remove(tenant, '2001-03-30', dieAt(point))).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    const isSwitched = point === 'switched after' || point === 'removed before';
-    expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
-    await expectOnly(tenant, days.slice(1));
-    await removeObjects(mover.context(), never);
-    expect((await journal(mover, tenant)).at(-1)).toMatchObject({
-      kind: 'delete',
-      state: 'removed',
-    });
-  },
-);
+test.each(sweep(killPoints))('killed at %s, the next one finishes it', async (point) => {
+  const tenant = `kill ${point}`;
+  await seed(tenant);
+  await expect(remove(tenant, '2001-03-30', dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  const isSwitched = point === 'switched after' || point === 'removed before';
+  expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
+  await expectOnly(tenant, days.slice(1));
+  await removeObjects(mover.context(), never);
+  expect((await journal(mover, tenant)).at(-1)).toMatchObject({
+    kind: 'delete',
+    state: 'removed',
+  });
+});
 
 test('late records of a deleted day that come while it copies go with it', async () => {
   await seed('late');

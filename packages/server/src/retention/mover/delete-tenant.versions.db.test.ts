@@ -142,7 +142,6 @@ test('whoever tells it to deletes days of versions too, which say so', async () 
 
 test.each(sweep(killPoints.filter((point) => point !== 'removed before')))(
   'killed at %s, the next run finishes what was told',
-  { tags: 'sweep' },
   async (point) => {
     const tenant = `kill ${point}`;
     await seed(tenant);

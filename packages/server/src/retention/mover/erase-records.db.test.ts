@@ -289,7 +289,6 @@ test('nothing that fits is told at once, without a move', async () => {
 
 test.each(sweep(killPoints))(
   'killed at %s, the next mover of the tenant finishes it',
-  { tags: 'sweep' },
   async (point) => {
     const tenant = `kill ${point}`;
     await seed(tenant);

@@ -194,7 +194,6 @@ test('what is no Parquet is refused', async () => {
 
 test.each(sweep(killPoints))(
   'killed at %s: the next mover ends it with all or nothing',
-  { tags: 'sweep' },
   async (point) => {
     const tenant = `kill-${point.replace(' ', '-')}`;
     const stored = point === 'planned after' || point === 'copied before' ? 0 : 20;

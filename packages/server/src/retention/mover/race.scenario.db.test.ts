@@ -79,9 +79,7 @@ const move = async () => {
   await mover.move(tenant, lastDay);
 };
 
-test('records sent twice while they are moved are stored once, in whatever tier', {
-  tags: 'sweep',
-}, async () => {
+test('records sent twice while they are moved are stored once, in whatever tier', async () => {
   const { accepted, sent } = await writeWhile([0, 200_000], move);
   expect(accepted).toBe(sent);
   await move();
@@ -89,7 +87,7 @@ test('records sent twice while they are moved are stored once, in whatever tier'
   expect((await totals(mover, tenant)).tenants).toMatchObject([{ count: sent }]);
 });
 
-test('what is sent while some of it is erased is counted exactly', { tags: 'sweep' }, async () => {
+test('what is sent while some of it is erased is counted exactly', async () => {
   const [before] = (await totals(mover, tenant)).tenants as { count: number }[];
   let erased = 0;
   const erase = async () => {

@@ -228,7 +228,7 @@ test('nothing is due where there are no records', async () => {
   expect(await walkPlan()).toEqual({ rows: [], totals: totalsOf([]) });
 });
 
-test('the plan is what the policies say of every single day', { tags: 'sweep' }, async () => {
+test('the plan is what the policies say of every single day', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, fc.option(age), async (world, minAge) => {
       await seed(world);
@@ -257,7 +257,7 @@ test('the plan is what the policies say of every single day', { tags: 'sweep' },
   );
 });
 
-test('a clock that is set back only makes the plan smaller', { tags: 'sweep' }, async () => {
+test('a clock that is set back only makes the plan smaller', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, fc.integer({ min: 1, max: 10 }), async (world, daysBack) => {
       await db.setClock(noon);
