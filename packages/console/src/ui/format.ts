@@ -67,7 +67,7 @@ function localTime(date: Date): string {
  * be joined to another one.
  */
 const hidden =
-  /[\u007f-\u009f\u2028\u2029]|(?!(?<=\p{Extended_Pictographic})\ufe0f|(?<=\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f]?)\u200d(?=\p{Extended_Pictographic}))\p{Default_Ignorable_Code_Point}/gu;
+  /[\u007f-\u009f\u2028\u2029]|(?!(?<=\p{Extended_Pictographic})\ufe0f|(?<=\p{Extended_Pictographic}(?:\p{Emoji_Modifier}|\ufe0f)?)\u200d(?=\p{Extended_Pictographic}))\p{Default_Ignorable_Code_Point}/gu;
 
 /**
  * Foreign text with what cannot be seen spelled out, as `\u202e`: with it a name could be shown as another (`fdp.exe` for
