@@ -55,10 +55,10 @@ export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     socket.destroy();
     return;
   }
-  refuseConnection(socket, { code: 'http_invalid', ...unreadable(error.code) });
+  refuseConnection(socket, { code: 'http_invalid', ...unreadable(error.code ?? '') });
 }
 
-function unreadable(code: string | undefined): { status: number; detail: string } {
+function unreadable(code: string): { status: number; detail: string } {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return { status: 431, detail: 'The path and the headers have more than 16 KiB together.' };
