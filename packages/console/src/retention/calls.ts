@@ -26,10 +26,10 @@ export function policyPath(tenant: string): string {
   return `/retention/policies/${encodeURIComponent(tenant)}`;
 }
 
-/** Reads a page of tenants, unless the journal is shown instead. */
+/** Reads a page of tenants, first those of which most is due, unless the journal is shown instead. */
 export function useTenants(search: RetentionSearch): UseQueryResult<Page<TenantState>> {
   const { view, q, cursor } = search;
-  const params = { q, cursor, limit: pageSize };
+  const params = { q, cursor, order: 'due', limit: pageSize };
   const isWanted = view !== 'journal';
   return useRead([...retentionKey, 'tenants', params], '/retention/tenants', { params, isWanted });
 }

@@ -31,7 +31,7 @@ import {
   tenantStateSchema,
   verificationSchema,
 } from './schemas.contract.ts';
-import { moveKinds, moveStates, segmentStates } from './values.ts';
+import { moveKinds, moveStates, segmentStates, tenantOrders } from './values.ts';
 
 export * from './import.contract.ts';
 export * from './objects.contract.ts';
@@ -94,9 +94,15 @@ export const retentionContract = routesUnder('Retention', {
     method: 'GET',
     path: '/retention/tenants',
     summary: 'How much of each tenant lies hot and cold',
-    description: 'From counters, by tenant.',
+    description: 'From counters.',
     scope: 'enrichment:read',
     query: exactly({
+      order: Type.Optional(
+        oneOf(
+          tenantOrders,
+          'tenant (the default), or due: first those of which a run would move and delete most now, with `due`',
+        ),
+      ),
       q: Type.Optional({ ...tenantSchema, description: 'prefix of the tenant' }),
       ...paging,
     }),

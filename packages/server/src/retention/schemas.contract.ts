@@ -79,6 +79,14 @@ export const tenantStateSchema = Type.Object({
   cold_bytes: Type.Integer({ description: 'of the cold records, as NDJSON lines' }),
   cold_stored_bytes: Type.Integer({ description: 'of their objects' }),
   segments: Type.Integer({ description: 'live objects' }),
+  due: Type.Optional(
+    nullable(
+      Type.Object(
+        { count: Type.Integer(), bytes: Type.Integer(), first_day: dateSchema },
+        { description: 'what a run would move and delete now, on order=due; null: nothing' },
+      ),
+    ),
+  ),
   last_move: nullable(
     Type.Object({
       id: Type.String(),

@@ -14,6 +14,10 @@ export const parquetType = 'application/vnd.apache.parquet';
 /** The kinds of work that a plan announces: hot days become cold, or whole days are deleted. */
 export const planKinds = ['move', 'delete'] as const;
 
+/** How the tenants may be listed: by name, or by what a run would do now. */
+export const tenantOrders = ['tenant', 'due'] as const;
+export type TenantOrder = (typeof tenantOrders)[number];
+
 /** The states that a move passes through, in their order. */
 export const transitions = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
 export type Transition = (typeof transitions)[number];

@@ -4,6 +4,7 @@ import { formatBytes, formatCount } from '../../ui/format.ts';
 import { Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
+import { countOf } from '../../ui/words.ts';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';
 
@@ -36,6 +37,20 @@ export const tenantColumns: readonly Column<TenantState>[] = [
     card: 'line',
     cell: (row, tabIndex) => <ShareBar share={row} tabIndex={tabIndex} />,
     value: ({ hot_count }) => hot_count,
+  }),
+  column.own('due', 'DUE NOW', 136, {
+    isFigure: true,
+    rank: 1,
+    card: 'fact',
+    cell: ({ due }) =>
+      due == null ? (
+        <span className="muted">–</span>
+      ) : (
+        <span title={`${countOf(due.count, 'record')}, from ${due.first_day} on`}>
+          {formatBytes(due.bytes)} <span className="muted">from {due.first_day.slice(0, 7)}</span>
+        </span>
+      ),
+    value: ({ due }) => due?.bytes ?? null,
   }),
   column.count('records', 'RECORDS', 96, { card: 'fact', value: ({ count }) => count }),
   column.own('cold_stored_bytes', 'COLD, STORED IN', 144, {

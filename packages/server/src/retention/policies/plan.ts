@@ -67,7 +67,7 @@ export async function getPlan(
 }
 
 /** Walks through what is due, tenant by tenant. */
-async function* walkDue(
+export async function* walkDue(
   db: Queryable,
   scope: queries.PlanScope,
   from = { tenant: '', isAfter: true },

@@ -260,4 +260,35 @@ describe('tenants', () => {
     expect(await names('', limited)).toEqual(['mine']);
     expect(await names('?q=alp', limited)).toEqual([]);
   });
+
+  test('come by what a run would do, most first, then by name, page by page and only in reach', async () => {
+    const days = { a: 20, b: 400, c: 30, held: 900, late: 7 };
+    for (const [tenant, count] of Object.entries(days)) {
+      await seedDays(api.db, [{ tenant, age: tenant === 'late' ? 1 : 9, count }]);
+    }
+    await seedPolicy(api.db, { tenant: 'held', hotDays: 1, hold: true });
+    await seedPolicy(api.db, { tenant: 'c', hotDays: 3, deleteDays: 5 });
+    for (const limit of [1, 2, 500]) {
+      const rows = await api.walk('/retention/tenants?order=due', limit);
+      const due = rows.filter((row) => row.due !== null);
+      expect(due.map((row) => [row.tenant, row.due.count])).toEqual(
+        expect.arrayContaining([
+          ['b', 400],
+          ['c', 30],
+          ['a', 20],
+        ]),
+      );
+      const bytes = due.map((row) => row.due.bytes);
+      expect(bytes).toEqual([...bytes].sort((one, other) => other - one));
+      const others = rows.slice(due.length).map((row) => row.tenant);
+      expect(others).toEqual([...others].sort());
+      expect(others).toEqual(expect.arrayContaining(['held', 'late']));
+      expect(rows).toHaveLength(new Set(rows.map((row) => row.tenant)).size);
+      expect(rows).toHaveLength((await api.walk('/retention/tenants', 500)).length);
+    }
+    const reached = await api.walk('/retention/tenants?order=due', 1, limited);
+    expect(reached.map((row) => row.tenant)).toEqual(['mine']);
+    const found = await api.walk('/retention/tenants?order=due&q=b', 1);
+    expect(found.map((row) => row.tenant)).toEqual(['b']);
+  });
 });

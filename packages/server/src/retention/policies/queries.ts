@@ -89,16 +89,18 @@ export async function deletePolicy(db: Queryable, tenant: string): Promise<void>
 /** Lists tenants from the counters. Segments and moves are looked up for the page, in parts for a cluster's workers. */
 export async function listTenantStates(
   db: Queryable,
-  filter: { q: string | undefined; reach: Reach },
+  filter: { q?: string | undefined; reach: Reach; without?: readonly string[] | undefined },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<TenantStateRow[]> {
   const prefix = filter.q ?? '';
   const inReach = filter.reach === null ? empty : sql`and tenant = any(${filter.reach}::text[])`;
+  const { without } = filter;
+  const isLeft = without === undefined ? empty : sql`and tenant <> all(${without}::text[])`;
   return db.query<TenantStateRow>(sql`
     with page as materialized (
       select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
       where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
-        ${inReach}
+        ${inReach} ${isLeft}
       order by tenant limit ${raw(String(page.limit))}
     ), live as materialized (
       select segments.tenant, count(*) as segments from page join segments using (tenant)
