@@ -18,6 +18,7 @@ import {
   findBare,
   findLeaving,
   formatLayout,
+  missingPx,
   orderIds,
   ownLayout,
   parseLayout,
@@ -73,7 +74,7 @@ export function useColumns<Row>(props: {
   roomPx: number;
 }): ColumnModel {
   const columns = props.columns as readonly Column<unknown>[];
-  const { hasSelection } = props;
+  const { hasSelection, rows } = props;
   const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   const definitions = useMemo(() => columns.map(defineColumn), [columns]);
@@ -83,7 +84,9 @@ export function useColumns<Row>(props: {
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
   const staying = columns.filter(({ rank }) => rank === undefined);
   const isCards = isPhone || widthOf(staying) > roomPx;
-  const bare = findBare(columns, props.rows).join(' ');
+  const bare = findBare(columns, rows).join(' ');
+  const main = columns.find(({ isMain }) => isMain);
+  const morePx = main === undefined ? 0 : missingPx(main, rows);
   const leaving = useMemo(() => {
     // What a person has chosen to see stays, and then the list scrolls sideways.
     const free = columns.filter(({ id }) => layout.shown[id] === undefined);
@@ -92,9 +95,9 @@ export function useColumns<Row>(props: {
     const full = free.filter(({ id }) => !ids.has(id));
     return new Set([
       ...free.filter(({ id }) => ids.has(id)).map(({ id }) => id),
-      ...findLeaving(full, roomPx),
+      ...findLeaving(full, roomPx, morePx),
     ]);
-  }, [columns, layout.shown, isCards, roomPx, bare]);
+  }, [columns, layout.shown, isCards, roomPx, bare, morePx]);
   const state = useMemo(
     () => ({
       columnOrder: orderIds(
