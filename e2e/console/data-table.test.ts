@@ -196,7 +196,7 @@ test('shows the filters of a phone once they are asked for, and how many are set
   const tenant = page.getByLabel('Tenant, exactly');
   expect(await tenant.isVisible()).toBe(false);
   const bar = page.getByRole('button', { name: 'Filter', exact: true });
-  const all = page.getByRole('button', { name: 'Retry all …' });
+  const all = page.getByRole('button', { name: 'Retry all…' });
   expect((await bar.boundingBox())?.y).toBe((await all.boundingBox())?.y);
   await bar.click();
   await tenant.fill('acme');

@@ -223,7 +223,7 @@ test('does things with what is chosen, and with what is found by its path', asyn
   ).toBe('2001-03-02..2001-03-04');
 
   await find(page, 'export ca/df');
-  await options(page).filter({ hasText: 'Export CA › DFW …' }).waitFor();
+  await options(page).filter({ hasText: 'Export CA › DFW…' }).waitFor();
   await page.keyboard.press('Enter');
   await drawerOf(page).getByRole('heading', { name: 'EXPORT CA › DFW' }).waitFor();
 
@@ -233,7 +233,7 @@ test('does things with what is chosen, and with what is found by its path', asyn
   const typed = () => palette(page).getByRole('combobox').inputValue();
   await expect.poll(typed, patient).toBe('retry all of ');
   await page.keyboard.type('TX');
-  await options(page).filter({ hasText: 'Retry all of TX …' }).waitFor();
+  await options(page).filter({ hasText: 'Retry all of TX…' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Retry all' }).getByText('tenant TX').waitFor();
   await page.keyboard.press('Escape');
@@ -259,7 +259,7 @@ test('offers only what the scopes of the token allow', async () => {
   await page.getByLabel('Access token').waitFor();
   await openAs(page, ['enrichment:read', 'analytics:read']);
   await page.keyboard.press('Control+k');
-  await group(page, 'HERE').getByText('Export TX …').waitFor();
+  await group(page, 'HERE').getByText('Export TX…').waitFor();
   expect(await group(page, 'ACTIONS').getByText('Tag').count()).toBe(0);
 });
 

@@ -142,14 +142,14 @@ test('erases what an incident tells, after a question and the token, and shows w
     expected: [/403 \(Forbidden\)/],
   });
   const panel = drawerOf(page);
-  await panel.getByRole('button', { name: 'ERASE …' }).click();
+  await panel.getByRole('button', { name: 'ERASE…' }).click();
   const question = page.getByRole('dialog', { name: 'Erase what this incident tells?' });
   await question.getByRole('button', { name: 'Erase' }).click();
   await confirm(page, service.token);
   await panel.getByText('Its data was erased').waitFor(patient);
   await panel.getByText('Backups, archived WAL').waitFor();
   await panel.getByRole('button', { name: 'Copy receipt' }).waitFor();
-  expect(await panel.getByRole('button', { name: 'ERASE …' }).count()).toBe(0);
+  expect(await panel.getByRole('button', { name: 'ERASE…' }).count()).toBe(0);
   expect((await service.call('GET', `/incidents/${lonely}`)).json).toMatchObject({ data: null });
 });
 

@@ -149,7 +149,7 @@ test('the questions before a run and before a bulk retry have addresses, too', a
   }
   // The question leads back to the panel that asked it.
   await page.goto('/#/retention?panel=tenant/TX');
-  await drawerOf(page).getByRole('button', { name: 'RUN NOW …' }).click();
+  await drawerOf(page).getByRole('button', { name: 'RUN NOW…' }).click();
   await page.getByRole('dialog', { name: 'Run for TX' }).waitFor();
   await page.goBack();
   await expectPanel(page, /^TENANT TX/);

@@ -48,7 +48,7 @@ test('a link shows a tenant its endpoints and deliveries, and how one is retried
   await page.getByRole('link', { name: 'follow it' }).click();
   await drawerOf(page).getByText('204').first().waitFor();
   expect(await drawerOf(page).innerText()).toContain('web-');
-  expect(await drawerOf(page).getByRole('button', { name: 'PURGE …' }).count()).toBe(0);
+  expect(await drawerOf(page).getByRole('button', { name: 'PURGE…' }).count()).toBe(0);
 
   await pageLink(page, 'INCIDENTS').click();
   await expect.poll(() => rowsOf(page).count()).toBe(15);
@@ -59,7 +59,7 @@ test('what is replayed is followed in the panel of the endpoint', async () => {
   const page = await webhooks.openBlank();
   await page.goto((await makeLink()).url);
   await rowsOf(page).first().click();
-  await drawerOf(page).getByRole('button', { name: 'Replay …' }).click();
+  await drawerOf(page).getByRole('button', { name: 'Replay…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Send').selectOption('all');
   await dialog.getByRole('button', { name: /^Replay \d/ }).click();
@@ -73,7 +73,7 @@ test('a link to look at shows no buttons that change an endpoint', async () => {
   await page.goto((await makeLink({ scope: 'webhooks:read' })).url);
   await rowsOf(page).first().click();
   await drawerOf(page).getByText('all its deliveries').waitFor();
-  for (const name of ['New endpoint', 'Ping', 'Edit', 'Rotate secret …', 'Delete …']) {
+  for (const name of ['New endpoint', 'Ping', 'Edit', 'Rotate secret…', 'Delete…']) {
     expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
   }
 });

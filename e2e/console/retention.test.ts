@@ -59,7 +59,7 @@ test('shows the figures of the API before anything has moved', async () => {
 
 test('says of the table of Iceberg that it is empty, and how it is read', async () => {
   const page = await filled.open('/retention');
-  await page.getByRole('button', { name: 'Iceberg table …' }).click();
+  await page.getByRole('button', { name: 'Iceberg table…' }).click();
   await drawerOf(page).getByText('no record is cold yet').waitFor();
   const lines = drawerOf(page).getByRole('region', { name: 'For readers' });
   await lines.getByText(`${filled.service.url}/iceberg`, { exact: true }).waitFor();

@@ -42,7 +42,7 @@ test('a schedule is made, run, paused, resumed and deleted', async () => {
   await expect.poll(() => readdir(join(root, 'TX')), patient).toHaveLength(1);
   const [folder = ''] = await readdir(join(root, 'TX'));
   await drawer.getByText(folder).waitFor(patient);
-  await drawer.getByRole('button', { name: 'CHANGE …' }).click();
+  await drawer.getByRole('button', { name: 'CHANGE…' }).click();
   await drawer.getByLabel('To', { exact: true }).fill('/etc/exports');
   const save = drawer.getByRole('button', { name: 'Try the place, and save' });
   await save.click();
@@ -61,7 +61,7 @@ test('a schedule is made, run, paused, resumed and deleted', async () => {
   await rowsOf(page).filter({ hasText: 'nightly' }).first().click();
   await drawer.getByText('DELIVERY').waitFor();
   await drawer.getByRole('link', { name: 'nightly' }).click();
-  await drawer.getByRole('button', { name: 'DELETE …' }).click();
+  await drawer.getByRole('button', { name: 'DELETE…' }).click();
   const question = page.getByRole('dialog', { name: 'Delete this schedule?' });
   await question.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted nightly').waitFor();

@@ -184,7 +184,7 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   });
   await drawerOf(page).getByRole('link', { name: '3 wait' }).waitFor();
   await drawerOf(page).getByText('Nothing is sent until somebody enables it').waitFor();
-  await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();
+  await drawerOf(page).getByRole('button', { name: 'Enable…' }).click();
   const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
   await question.getByRole('button', { name: 'Enable and discard' }).click();
   await confirmDialog(page).getByLabel('Access token').fill(service.token);
@@ -226,7 +226,7 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   await story.getByRole('link', { name: 'All its dead letters' }).click();
   await rowsOf(page).filter({ hasText: 'refused by status' }).waitFor();
   await page.goBack();
-  await story.getByRole('link', { name: 'Retry …' }).click();
+  await story.getByRole('link', { name: 'Retry…' }).click();
   const question = page.getByRole('dialog', { name: 'Retry all' });
   await question.getByText(/^Only abandoned · acme · .*\/acme\/in · refused by status$/).waitFor();
   await question.getByRole('button', { name: /^Retry/ }).click();
@@ -251,7 +251,7 @@ test('replays to an endpoint what was reported before it, after a look at the co
   const made = await service.call('POST', '/webhook/endpoints', { body });
   receiver.answer(200);
   const page = await webhooks.open(`/endpoints?tenant=late&panel=endpoint/${made.json.id}`);
-  await drawerOf(page).getByRole('button', { name: 'Replay …' }).click();
+  await drawerOf(page).getByRole('button', { name: 'Replay…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Replay to this endpoint' });
   await dialog.getByText('3 never got').waitFor();
   await dialog.getByLabel('Reported since').fill('yesterday');
@@ -269,7 +269,7 @@ test('replays to an endpoint what was reported before it, after a look at the co
   await job.getByText('completed').first().waitFor();
   const incident = (await service.call('GET', '/incidents?tenant=late&limit=1')).json.data[0].id;
   await page.goto(page.url().replace(/#.*/, `#/incidents?panel=inc/${incident}`));
-  await drawerOf(page).getByRole('button', { name: 'SEND AGAIN …' }).click();
+  await drawerOf(page).getByRole('button', { name: 'SEND AGAIN…' }).click();
   await page.getByRole('button', { name: 'Send again', exact: true }).click();
   await page.getByText('Queued once more').waitFor();
   await expect.poll(() => receiver.bodiesOf('/late/in').length, { timeout: 20_000 }).toBe(4);

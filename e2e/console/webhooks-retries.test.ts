@@ -185,7 +185,7 @@ test('retries all that is left, what an endpoint kept back once more, and says t
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/tx/in']}`;
   const page = await webhooks.openList('/dlq');
-  await page.getByRole('button', { name: 'Retry all …' }).click();
+  await page.getByRole('button', { name: 'Retry all…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Retry all' });
   await dialog.getByText('21 deliveries will be queued').waitFor();
   await dialog.getByLabel('Rate').fill('1');

@@ -232,7 +232,7 @@ function RemoveFileButton({ job }: { job: ExportJob }): ReactNode {
   });
   return (
     <AskButton
-      text="REMOVE FILE …"
+      text="REMOVE FILE…"
       isBusy={remove.isPending}
       title="Remove this file?"
       answer="Remove"

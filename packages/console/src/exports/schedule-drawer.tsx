@@ -100,10 +100,10 @@ function Actions({
         {state === 'paused' ? 'RESUME' : 'PAUSE'}
       </Button>
       <Button disabled={isChanging} onClick={onChange}>
-        CHANGE …
+        CHANGE…
       </Button>
       <AskButton
-        text="DELETE …"
+        text="DELETE…"
         isBusy={remove.isPending}
         title="Delete this schedule?"
         answer="Delete"

@@ -105,7 +105,7 @@ export function useActions(onKeys: () => void): readonly Entry[] {
     .filter(({ scope }) => hasScope(scope))
     .map(({ word, name, isOfTenant }) => {
       const note = `then a tenant${isOfTenant ? '' : ', store or month'}`;
-      return { ...action(word, `${name} …`, note), fill: `${word} ` };
+      return { ...action(word, `${name}…`, note), fill: `${word} ` };
     });
   return [...(hasScope('admin') ? adminActions : []), ...ofNodes, ...useOwnActions(onKeys)];
 }
@@ -125,7 +125,7 @@ export function useNodeActions(): readonly Entry[] {
     return {
       id: `here-${word}`,
       group: 'HERE',
-      name: `${name} ${of} …`,
+      name: `${name} ${of}…`,
       note: 'what is chosen',
       href,
     };
@@ -143,21 +143,21 @@ function opening(id: string, name: string, note: string, href: string): Entry {
 const retry: PanelPlace = { kind: 'retry', id: '' };
 
 const adminActions: readonly Entry[] = [
-  opening('retry-all', 'Retry all dead letters …', 'WEBHOOK DLQ', panelHref('/dlq', retry)),
+  opening('retry-all', 'Retry all dead letters…', 'WEBHOOK DLQ', panelHref('/dlq', retry)),
   opening(
     'retry-abandoned',
-    'Retry all abandoned …',
+    'Retry all abandoned…',
     'WEBHOOK DLQ',
     panelHref('/dlq', retry, { status: 'abandoned' }),
   ),
   opening(
     'new-endpoint',
-    'New endpoint …',
+    'New endpoint…',
     'ENDPOINTS',
     panelHref('/endpoints', { kind: 'endpoint', id: newEndpoint }),
   ),
-  opening('run', 'Run retention now …', 'RETENTION', retentionHref('run', '')),
-  opening('policy', 'Default policy …', 'RETENTION', retentionHref('tenant', '*')),
+  opening('run', 'Run retention now…', 'RETENTION', retentionHref('run', '')),
+  opening('policy', 'Default policy…', 'RETENTION', retentionHref('tenant', '*')),
 ];
 
 /** What concerns this person and browser only: zone, theme, keys, a link to this view, signing out. */

@@ -49,7 +49,7 @@ export function useSearchOf(text: string): Search {
     return {
       id: `slice-${name}`,
       group: 'FOUND',
-      name: verb === undefined ? name : `${verb.name} ${name} …`,
+      name: verb === undefined ? name : `${verb.name} ${name}…`,
       note: `${formatCount(row.count)} records`,
       href: verb === undefined ? `#/records${stringifySearch(path)}` : verb.hrefOf(path),
     };

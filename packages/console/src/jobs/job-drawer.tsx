@@ -71,7 +71,7 @@ function Actions({ job }: { job: ListedJob }): ReactNode {
       {isAllowed && <PauseButton job={job} />}
       {after !== undefined && isAllowed && (
         <AskButton
-          text="CANCEL …"
+          text="CANCEL…"
           isBusy={cancel.isPending}
           title={`Cancel this ${jobNames[kind]}?`}
           answer="Cancel it"

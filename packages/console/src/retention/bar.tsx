@@ -44,7 +44,7 @@ export function Bar(props: BarProps): ReactNode {
           own={{
             run: search.run !== undefined && (
               <Button onClick={() => filter({ run: undefined })} title="Show the moves of all runs">
-                run {shortId(search.run)} ×
+                run <span className={ownClasses.id}>{shortId(search.run)}</span> ×
               </Button>
             ),
           }}
@@ -59,10 +59,10 @@ export function Bar(props: BarProps): ReactNode {
             isSearch
           />
           <Button variant="subtle" onClick={props.onDefaultPolicy}>
-            Default policy …
+            Default policy…
           </Button>
           <Button variant="subtle" onClick={props.onIceberg}>
-            Iceberg table …
+            Iceberg table…
           </Button>
         </Filters>
       )}

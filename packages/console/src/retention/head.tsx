@@ -215,7 +215,7 @@ export function HeadActions(props: {
     <>
       <VerifyButton isVerifying={props.isVerifying} onVerify={props.onVerify} />
       <Button variant="filled" onClick={props.onRun}>
-        RUN NOW …
+        RUN NOW…
       </Button>
     </>
   );

@@ -237,7 +237,7 @@ function PurgeButton({ id }: { id: string }): ReactNode {
   });
   return (
     <AskButton
-      text="PURGE …"
+      text="PURGE…"
       isBusy={purge.isPending}
       title={`Discard ${shortId(id)}?`}
       answer="Discard"

@@ -75,7 +75,7 @@ function Actions(props: TenantDrawerProps): ReactNode {
     <div className="drawer-actions">
       {props.mayAct ? (
         <>
-          <Button onClick={props.onRun}>RUN NOW …</Button>
+          <Button onClick={props.onRun}>RUN NOW…</Button>
           <VerifyButton isVerifying={props.isVerifying} onVerify={props.onVerify} />
         </>
       ) : (

@@ -134,7 +134,7 @@ function BulkButtons({ bar, isEmpty }: { bar: DlqBarProps; isEmpty: boolean }): 
       title={isSearched ? notBySearch : `${verb} all that the filters leave, as a job`}
       onClick={onClick}
     >
-      {verb} all …
+      {verb} all…
     </Button>
   );
   return (

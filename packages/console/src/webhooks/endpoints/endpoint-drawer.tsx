@@ -243,15 +243,15 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
         loading={enable.isPending || discard.isPending}
         onClick={() => (isAsked ? setQuestion('enable') : enable.mutate())}
       >
-        {endpoint.enabled ? 'Disable' : isAsked ? 'Enable …' : 'Enable'}
+        {endpoint.enabled ? 'Disable' : isAsked ? 'Enable…' : 'Enable'}
       </Button>
       {hasScope('deliveries:retry') && <ReplayButton endpoint={endpoint} />}
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
-        Rotate secret …
+        Rotate secret…
       </Button>
       {endpoint.previous_secret_until !== null && (
         <Button loading={endOld.isPending} onClick={() => setQuestion('endOld')}>
-          End old secrets …
+          End old secrets…
         </Button>
       )}
       {mayDiscard && (
@@ -260,7 +260,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
           loading={remove.isPending}
           onClick={() => setQuestion('delete')}
         >
-          Delete …
+          Delete…
         </Button>
       )}
       {question !== null && (

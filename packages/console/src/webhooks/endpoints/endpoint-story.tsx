@@ -232,7 +232,7 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
           {isAdmin && (
             <>
               {' · '}
-              <a href={retryHref({ status, endpoint: id, failure })}>Retry …</a>
+              <a href={retryHref({ status, endpoint: id, failure })}>Retry…</a>
             </>
           )}
         </li>

@@ -141,7 +141,7 @@ function TypePanel(props: {
           </Button>
           <span className="grow" />
           <AskButton
-            text="Take out …"
+            text="Take out…"
             isBusy={remove.isPending}
             title="Take it out of the catalogue?"
             answer="Take it out"

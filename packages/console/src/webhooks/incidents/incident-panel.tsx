@@ -96,7 +96,7 @@ function Actions(
       )}
       {hasScope('admin') && incident.erased_at === null && (
         <AskButton
-          text="ERASE …"
+          text="ERASE…"
           isBusy={erase.isPending}
           title="Erase what this incident tells?"
           answer="Erase"
@@ -178,7 +178,7 @@ function SendAgain({ delivery }: { delivery: Delivery }): ReactNode {
   const again = useSendAgain();
   return (
     <AskButton
-      text="SEND AGAIN …"
+      text="SEND AGAIN…"
       isSmall
       isBusy={again.isPending}
       title={`Send it to ${delivery.target} again?`}

@@ -22,7 +22,7 @@ export function ReplayButton({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const close = () => setOpen(false);
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Replay …</Button>
+      <Button onClick={() => setOpen(true)}>Replay…</Button>
       <Modal opened={isOpen} onClose={close} size={560} title="Replay to this endpoint">
         {isOpen && <ReplayForm endpoint={endpoint} onClose={close} />}
       </Modal>
