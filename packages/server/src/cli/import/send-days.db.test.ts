@@ -90,6 +90,52 @@ test('cells of CSV become cold as the text that ingest would have stored', async
   expect(cold).toEqual(await recordsOf('CELLS'));
 });
 
+test.each([
+  ['WIDE', 'wide.csv', 'payload'],
+  ['PACKED', 'packed.parquet', 'payload'],
+  ['JSON', 'json.parquet', 'payload::json'],
+])(
+  'an enrichment that is JSON text becomes cold to the letter (%s)',
+  async (tenant, name, payload) => {
+    const body = `'{"n":' || range || ',"price":0.50,"far":1E400,"who":{"id":"é\\u00e9","n":12345678901234567890}}'`;
+    const packed = (of: string, rows: number) =>
+      `select * exclude (n, payload), ${payload} as payload from (${rowsOf(of, rows, `, ${body} as payload`)})`;
+    await copy(packed(tenant, 1500), name);
+    await copy(packed(`${tenant}H`, 150), `hot-${name}`);
+    const spaced = `select * replace (replace(payload::varchar, ':', ': ') as payload)
+    from (${packed(tenant, 1501)}) where event_id = 'fl-1500'`;
+    await copy(spaced, `odd-${name}`);
+    await copy(
+      `select * from '${join(folder.path, name)}' union all by name from '${join(folder.path, `odd-${name}`)}'`,
+      name.replace('.', '-all.'),
+    );
+    const words = `records import ${name.replace('.', '-all.')} hot-${name} --map enrichment=payload`;
+    await ends(cli(words), 0, '2\t1651\t1651\t0\t0\n', [/1,651 new, 0 known/]);
+    expect((await stateOf(tenant)).slice(0, 2)).toEqual([1501, 1500]);
+    expect(await stateOf(`${tenant}H`)).toEqual([150, 0, []]);
+    const cold = await recordsOf(tenant);
+    expect(cold[1]?.text).toContain(
+      '"enrichment":{"n":1,"price":0.50,"far":1E400,"who":{"id":"é\\u00e9","n":12345678901234567890}}',
+    );
+    expect(cold.map(({ text }) => text)).toEqual(
+      (await recordsOf(`${tenant}H`)).map(({ text }) => text),
+    );
+  },
+);
+
+test('of an object with a key twice, ingest says which row has it', async () => {
+  const body = `'{"n":{"k":1,"' || if(range = 7, 'k', 'l') || '":2}}'`;
+  const rows = rowsOf('TWICE', 1500, `, ${body} as payload`);
+  await copy(`select * exclude (n) from (${rows})`, 'twice.csv');
+  const { stdout, stderr } = await cli('records import twice.csv --map enrichment=payload --json');
+  expect(stderr).toContain('an object in its enrichments has a key twice');
+  expect(JSON.parse(stdout)).toMatchObject({
+    accepted: 1499,
+    rejected: [{ row: 8, code: 'json_duplicate_key' }],
+  });
+  expect((await stateOf('TWICE')).slice(0, 2)).toEqual([1499, 0]);
+});
+
 test('of a CSV file that breaks off, the rows before that are stored one by one', async () => {
   await copy(rowsOf('BROKEN', 1500), 'broken.csv');
   await appendFile(join(folder.path, 'broken.csv'), 'BROKEN,DFW\n');
@@ -176,12 +222,15 @@ test('what the service cannot take as it is goes through ingest, and is told', a
 test('times that are numbers or text, fields that are set, and an enrichment that is one column', async () => {
   const columns = `range as id, epoch_ms(timestamp '2023-01-01' + to_minutes(range::int)) as ms,
     strftime(timestamp '2023-01-01' + to_minutes(range::int), '%Y-%m-%d %H:%M:%S') as printed,
+    strftime(timestamp '2023-01-01 05:30:00' + to_minutes(range::int), '%Y-%m-%d %H:%M:%S')
+      || if(range % 2 = 0, '+05:30', '+05') as zoned,
     {'n': range, 'none': null::int} as body`;
   await copy(`select ${columns} from range(1200)`, 'mapped.parquet');
   const words = '--map event_id=id --map enrichment=body --set store=S --set confidence=0.50';
   for (const [tenant, time, rest] of [
-    ['MS', 'ms', '--skip printed --time-unit ms'],
-    ['TEXT', 'printed', '--skip ms'],
+    ['MS', 'ms', '--skip printed --skip zoned --time-unit ms'],
+    ['TEXT', 'printed', '--skip ms --skip zoned'],
+    ['ZONED', 'zoned', '--skip ms --skip printed'],
   ]) {
     await ok(
       `records import mapped.parquet ${words} --set tenant=${tenant} --map occurred_at=${time} ${rest}`,
@@ -190,7 +239,7 @@ test('times that are numbers or text, fields that are set, and an enrichment tha
     const { stdout } = await ok(
       `records show --tenant ${tenant} --from 2023-01-01 --to 2023-01-01 --ndjson --limit 1`,
     );
-    expect(stdout).toContain('"occurred_at":"2023-01-01T');
+    expect(stdout).toContain('"occurred_at":"2023-01-01T00:00:00.000000Z');
     expect(stdout).toContain('"confidence":0.50');
     expect(stdout).toMatch(/"enrichment":\{"n":\d+,"none":null\}/);
   }

@@ -18,7 +18,7 @@ import {
 import { createRemoteFiles, isRemote } from './remote-files.ts';
 import { createSpelling } from './spell-field.ts';
 import { createStage, restSql, type Stage, type Stretch, type TypedSource } from './stage.ts';
-import { textType, typedColumns } from './typed-rows.ts';
+import { bodyOf, textType, typedColumns } from './typed-rows.ts';
 
 /** Some records as lines of NDJSON. Each row of the file is one line, so rows are found again by their numbers. */
 export type Piece = { readonly text: Buffer; readonly rows: number };
@@ -336,7 +336,7 @@ async function openTable(
 /** What typed rows have as their enrichment; null when DuckDB cannot make them. */
 async function shapeOf(duckdb: DuckDbStream, query: string): Promise<string | null> {
   const columns = await duckdb.describe(query).catch(() => []);
-  const body = columns.find(({ type }) => type.kind === 'STRUCT');
+  const body = bodyOf(columns);
   return body === undefined ? null : `${body.name} ${body.type.text}`;
 }
 

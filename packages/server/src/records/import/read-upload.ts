@@ -9,7 +9,14 @@ import {
 } from '../segments/read-segment.ts';
 import type { DayTriple } from '../segments/segment.ts';
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
-import { columnsFault, recordsSql } from './typed-rows.ts';
+import {
+  bodyOf,
+  columnsFault,
+  hasKeyTwice,
+  isTextBody,
+  keysSql,
+  recordsSql,
+} from './typed-rows.ts';
 
 /** Typed rows that were uploaded, and found to be new records of one tenant. */
 export type Upload = {
@@ -24,6 +31,9 @@ export class UploadFault extends Error {}
 
 /** A file holds at most so many days of stores. */
 const mostUploadDays = 20_000;
+
+/** The enrichments of a file that are text have at most so many different sets of keys, which are looked at one by one. */
+const mostKeySets = 10_000;
 
 const timeoutMillis = 600_000;
 
@@ -45,9 +55,12 @@ export async function readUpload(
     const fault = columnsFault(columns);
     if (fault !== null) throw new UploadFault(fault);
     const rows = recordsSql(source, { columns, maxEnrichmentBytes });
-    const [days, [misplaced]] = await Promise.all([
+    const body = bodyOf(columns);
+    const isText = body !== undefined && isTextBody(body);
+    const [days, [misplaced], keySets] = await Promise.all([
       duckdb.run<DayOfUpload>(daysSql(rows), { signal, timeoutMillis }),
       duckdb.run<Misplaced>(misplacedSql(path), { signal, timeoutMillis }),
+      isText ? duckdb.run<KeySet>(keySetsSql(source), { signal, timeoutMillis }) : [],
     ]);
     if (misplaced !== undefined) {
       const { store, day } = misplaced;
@@ -59,11 +72,24 @@ export async function readUpload(
     if (days.length > mostUploadDays) {
       throw new UploadFault(`it holds more than ${mostUploadDays} days of stores`);
     }
-    return { rows, days: days.map((day) => toTriple(tenant, day)) };
+    const triples = days.map((day) => toTriple(tenant, day));
+    if (keySets.length > mostKeySets) {
+      throw new UploadFault(`its enrichments have more than ${mostKeySets} different sets of keys`);
+    }
+    if (keySets.some(({ keys }) => hasKeyTwice(keys))) {
+      throw new UploadFault('an object in its enrichments has a key twice');
+    }
+    return { rows, days: triples };
   } catch (error) {
     if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
     throw new UploadFault('it cannot be read as Parquet', { cause: error });
   }
+}
+
+type KeySet = { keys: string };
+
+function keySetsSql(source: string): string {
+  return `select distinct ${keysSql} as keys from ${source} limit ${mostKeySets + 1}`;
 }
 
 function daysSql(rows: string): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import type { DuckDbStream } from '../../platform/duckdb-stream.ts';
 import { segmentOrder } from '../segments/segment-sql.ts';
-import { isPlainSql, textColumns } from './typed-rows.ts';
+import { bodyOf, isPlainSql, textColumns } from './typed-rows.ts';
 
 /** Rows of a file as typed rows. */
 export type TypedSource = {
@@ -108,7 +108,7 @@ export function createStage(duckdb: DuckDbStream): Stage {
           });
         }
         const columns = await duckdb.describe('select * from staged');
-        body = columns.find(({ type }) => type.kind === 'STRUCT')?.name ?? '';
+        body = bodyOf(columns)?.name ?? '';
         // Of an event that is there twice, ingest says what it is.
         await duckdb.run(`update staged set plain = false where ${body} is null or key in (
         select key from staged group by key having count(*) > 1)`);

@@ -8,8 +8,9 @@ import type { TimeUnit } from './spell-field.ts';
 
 // Typed rows are what an import sends for days that become segments at once: the fields of records as columns, and the
 // enrichment as a STRUCT, in Parquet. The service spells the JSON itself, so that no text has to be trusted or parsed:
-// it is valid by its types. What could be wrong with a row is said here in SQL, for the client, which sends such rows
-// through ingest, and for the service, which refuses them.
+// it is valid by its types. An enrichment that is text already is taken to the letter, once it was looked at. What could
+// be wrong with a row is said here in SQL, for the client, which sends such rows through ingest, and for the service,
+// which refuses them.
 
 /** The columns of typed rows that are text. */
 export const textColumns = [
@@ -36,6 +37,16 @@ export function isPlainType({ kind, isJson, parts, names }: ColumnType, depth = 
   return plainKinds.has(kind);
 }
 
+/** The column that has the enrichment or its keys. */
+export function bodyOf(columns: readonly TypedColumn[]): TypedColumn | undefined {
+  return columns.find(({ name }) => bodies.some((each) => each === name));
+}
+
+/** Whether the enrichment is text and no STRUCT. */
+export function isTextBody({ name, type }: TypedColumn): boolean {
+  return name === 'enrichment' && type.kind === 'VARCHAR';
+}
+
 /** Returns why these are no columns of typed rows, in a sentence; null when they are. */
 export function columnsFault(columns: readonly TypedColumn[]): string | null {
   const typeOf = (name: string) => columns.find((column) => column.name === name)?.type;
@@ -48,13 +59,13 @@ export function columnsFault(columns: readonly TypedColumn[]): string | null {
   const rest = columns.filter(
     ({ name }) => name !== 'occurred_at' && !(textColumns as readonly string[]).includes(name),
   );
-  const [body] = rest;
+  const body = rest.length === 1 ? bodyOf(rest) : undefined;
   const isBody =
-    rest.length === 1 &&
-    bodies.some((name) => name === body?.name) &&
-    body?.type.kind === 'STRUCT' &&
-    isPlainType(body.type);
-  return isBody ? null : 'beside them there must be one STRUCT, enrichment or keys, of plain types';
+    body !== undefined &&
+    (isTextBody(body) || (body.type.kind === 'STRUCT' && isPlainType(body.type)));
+  return isBody
+    ? null
+    : 'beside them there must be one STRUCT of plain types, enrichment or keys, or enrichment as text';
 }
 
 /**
@@ -65,15 +76,20 @@ export function recordsSql(
   source: string,
   { columns, maxEnrichmentBytes }: { columns: readonly TypedColumn[]; maxEnrichmentBytes: number },
 ): string {
-  const body = columns.find(({ name }) => bodies.some((each) => each === name));
+  const body = bodyOf(columns);
   const enrichment = body === undefined ? null : bodySql(body);
-  if (enrichment === null) throw new Error('rows that are not typed cannot become records');
+  if (body === undefined || enrichment === null)
+    throw new Error('rows that are not typed cannot become records');
+  const isPlainBody = isTextBody(body) ? isPlainText('enrichment') : hasNumbersOnly;
   return `
-    select *, ${bytesSql} as bytes, ${isPlainSql} and ${isPlainJson(maxEnrichmentBytes)} as is_plain
+    select *, ${bytesSql} as bytes, ${isPlainSql}
+      and coalesce(strlen(enrichment) <= ${maxEnrichmentBytes} and ${isPlainBody}, false) as is_plain
     from (select ${textColumns.join(', ')}, occurred_at, ${enrichment} as enrichment from ${source})`;
 }
 
-function bodySql({ name, type }: TypedColumn): string | null {
+function bodySql(column: TypedColumn): string | null {
+  const { name, type } = column;
+  if (isTextBody(column)) return name;
   if (name === 'enrichment') return jsonSql(type, name);
   const keys = type.names.map((key, index) => {
     const part = type.parts[index];
@@ -97,9 +113,42 @@ export const isPlainSql = `(coalesce(tenant <> '' and store <> '' and length(eve
   or (length(confidence) <= 40 and regexp_full_match(confidence, ${spelledNumber}))))`;
 
 /** NaN and infinities have no quotes, U+0000 is an escape. Few texts hold `nan` or `inf`, which is found quickly. */
-const isPlainJson = (maxBytes: number) => `coalesce(strlen(enrichment) <= ${maxBytes}
-  and not contains(enrichment, '\\u0000') and case when contains(enrichment, 'nan') or contains(enrichment, 'inf')
-  then not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)') else true end, false)`;
+const hasNumbersOnly = `not contains(enrichment, '\\u0000')
+  and case when contains(enrichment, 'nan') or contains(enrichment, 'inf')
+  then not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)') else true end`;
+
+/** The tokens of a JSON object without white space between them. A comma belongs to what follows it, so none is last. */
+const jsonTokens = String.raw`\{(?:,?(?:[\[{]|"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)|[}\]:])*`;
+
+/**
+ * Whether text is a JSON object such as ingest stores to the letter, but for keys that come twice. DuckDB's parser takes
+ * white space, `nan` and a comma at the end, too, so the tokens are looked at beside it. Depth is bounded by how many
+ * objects and arrays there are.
+ */
+const isPlainText = (text: string) => `not contains(${text}, '\\u0000')
+  and regexp_full_match(${text}, '${jsonTokens}') and json_valid(${text})
+  and case when strlen(${text}) > ${2 * maxNesting}
+  then strlen(${text}) - strlen(replace(replace(${text}, '{', ''), '[', '')) <= ${maxNesting} else true end`;
+
+/** Of an enrichment that is text, its keys with their quotes, and the braces around them. */
+export const keysSql = String.raw`array_to_string(
+  regexp_extract_all(enrichment, '("(?:[^"\\]|\\.)*":|[{}])|"(?:[^"\\]|\\.)*"', 1), '')`;
+
+/** Whether an object of these has a key twice, which ingest refuses. */
+export function hasKeyTwice(keys: string): boolean {
+  const open: Set<string>[] = [];
+  for (const [token] of keys.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else {
+      const name = JSON.parse(token) as string;
+      const names = open.at(-1);
+      if (names?.has(name)) return true;
+      names?.add(name);
+    }
+  }
+  return false;
+}
 
 /** The bytes of a member of a record: the comma or brace before it, its name in quotes, the colon and the value. */
 const member = (name: string, value: string) =>
@@ -170,7 +219,11 @@ function fieldSql(
   { type, sql, timeUnit }: { type: ColumnType; sql: string; timeUnit: TimeUnit | undefined },
 ): string | null {
   const isText = type.kind === 'VARCHAR' && !type.isJson;
-  if (field === 'enrichment') return type.kind === 'STRUCT' && isPlainType(type) ? sql : null;
+  if (field === 'enrichment') {
+    if (type.kind === 'STRUCT') return isPlainType(type) ? sql : null;
+    const text = `(${sql})::varchar`;
+    return type.kind === 'VARCHAR' ? `case when ${isPlainText(text)} then ${text} end` : null;
+  }
   if (field === 'occurred_at') return timeSql(type, sql, timeUnit);
   const isNumber =
     wholeNumbers.has(type.kind) || (field === 'confidence' && fractions.has(type.kind));
@@ -178,8 +231,8 @@ function fieldSql(
 }
 
 const microsOf = { s: 1_000_000, ms: 1000, us: 1 } as const;
-/** As `spell-field.ts` takes it, in UTC. */
-const printedTime = `'\\d{4}-\\d\\d-\\d\\d[T ]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?Z?'`;
+/** As `spell-field.ts` takes it. */
+const printedTime = `'\\d{4}-\\d\\d-\\d\\d[T ]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?(Z|[+-](0\\d|1[0-4])(:[0-5]\\d)?)?'`;
 
 function timeSql(type: ColumnType, sql: string, unit: TimeUnit | undefined): string | null {
   switch (type.kind) {
