@@ -29,7 +29,8 @@ export type ObjectChecks = {
 export type CheckOptions = { readonly anew: boolean; readonly signal: AbortSignal | undefined };
 
 export function createObjectChecks(): ObjectChecks {
-  const checked = new LRUCache<string, string>({ max: remembered });
+  // With `max` it would take its memory at once, and 16 ms of each start.
+  const checked = new LRUCache<string, string>({ maxSize: remembered, sizeCalculation: () => 1 });
   const running = new Map<string, Promise<void>>();
 
   const checkFile = async (path: string, ref: ObjectRef, { anew, signal }: CheckOptions) => {
