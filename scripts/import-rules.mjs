@@ -91,10 +91,10 @@ export function findForbiddenImports(folder, rules = serverRules) {
   );
 }
 
-function sourcesIn(folder) {
+function sourcesIn(folder, named = /\.tsx?$/) {
   return readdirSync(folder, { recursive: true })
     .map((path) => String(path).split(sep).join('/'))
-    .filter((path) => /\.tsx?$/.test(path))
+    .filter((path) => named.test(path))
     .sort();
 }
 
@@ -177,6 +177,26 @@ export function findUnnamedTests(folder) {
     });
 }
 
+/**
+ * Answers one sentence for each name that a file under `folder` exports and no other file under `users` has: what a file
+ * keeps to itself, a reader need not look for elsewhere.
+ */
+export function findUnusedExports(folder, users) {
+  const counts = new Map();
+  for (const user of users) {
+    for (const file of sourcesIn(user, /(?<!\.d)\.([mt]s|tsx|mjs|mts)$/)) {
+      const words = readFileSync(join(user, file), 'utf8').match(/[\p{L}_$][\p{L}\d_$]*/gu);
+      for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+  }
+  const exported = /^export (?:async )?(?:const|function\*?|type|class) ([\w$]+)/gm;
+  return sourcesIn(folder).flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(exported)].flatMap(([, name]) =>
+      counts.get(name) > 1 ? [] : [`${file} exports ${name}, which no other file has`],
+    ),
+  );
+}
+
 function faultsOf(rules, file, text) {
   const rule = rules.find(({ files }) => files.test(file));
   if (rule === undefined) return [`${file} is in no row of the import rules`];
@@ -214,12 +234,21 @@ function importsOf(text) {
 
 if (isMain(import.meta.url)) {
   const checked = { server: serverRules, console: consoleRules, receive: receiveRules };
+  const users = [
+    'packages/server/src',
+    'packages/server/test',
+    'packages/server/demo',
+    'packages/console/src',
+  ];
+  const all = [...users, 'e2e', 'bench', 'sim', 'scripts'].map((name) => join(root, name));
   for (const [name, rules] of Object.entries(checked)) {
     const source = join(root, 'packages', name, 'src');
     for (const fault of [
       ...findForbiddenImports(source, rules),
       ...findFolderCycles(source),
       ...findUnnamedTests(source),
+      // What the package for receivers exports is for those who install it.
+      ...(name === 'receive' ? [] : findUnusedExports(source, all)),
     ]) {
       process.stdout.write(`${relative(root, source)}/${fault}\n`);
       process.exitCode = 1;

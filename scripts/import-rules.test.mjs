@@ -7,6 +7,7 @@ import {
   findFolderCycles,
   findForbiddenImports,
   findUnnamedTests,
+  findUnusedExports,
 } from './import-rules.mjs';
 
 let folder;
@@ -274,4 +275,12 @@ test('a test bears the name of a source or folder, or says scenario', () => {
   expect(findUnnamedTests(folder)).toEqual(
     lost.map((file) => expect.stringContaining(`${file} is named after no source or folder`)),
   );
+});
+
+test('what a file exports is named by another one', () => {
+  writeFileSync(join(folder, 'a.ts'), 'export const used = 1;\nexport type Own = typeof own;\n');
+  writeFileSync(join(folder, 'b.ts'), "import { used } from './a.ts';\n");
+  expect(findUnusedExports(folder, [folder])).toEqual([
+    'a.ts exports Own, which no other file has',
+  ]);
 });

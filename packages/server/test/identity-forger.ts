@@ -17,7 +17,7 @@ export type Forgery = {
   readonly tamper?: boolean;
 };
 
-export type Forger = {
+type Forger = {
   readonly issuer: string;
   /** How often a code was exchanged for a token, or tried to be. */
   readonly exchanges: () => number;

@@ -9,7 +9,7 @@ export type Colleague = {
   groups: readonly string[];
 };
 
-export type TestIdentityServer = {
+type TestIdentityServer = {
   readonly issuer: string;
   /** Who is asked for a name and a password at the identity server, and gives them. */
   readonly colleagues: Record<string, Colleague>;

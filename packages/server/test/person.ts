@@ -23,7 +23,7 @@ export function identitySettings(issuer: string, secret?: string): Record<string
 }
 
 /** A browser at the console: it keeps the cookies that the service sets, and sends them along. */
-export type TestBrowser = {
+type TestBrowser = {
   readonly cookies: Map<string, string>;
   readonly call: (
     method: string,

@@ -7,7 +7,7 @@ type SyntaxNode = ReturnType<typeof parser.parse>['topNode'];
 export type Scrape = { readonly at: number; readonly series: readonly Series[] };
 
 /** Throws unless the text is an expression of PromQL. */
-export function parsePromql(text: string): SyntaxNode {
+function parsePromql(text: string): SyntaxNode {
   const { topNode } = parser.parse(text);
   topNode.cursor().iterate(({ type, from }) => {
     if (type.isError) throw new Error(`not PromQL from character ${from} on: ${text}`);
@@ -39,7 +39,7 @@ export function labelsOf(text: string): string[] {
   return [...found];
 }
 
-export type Matcher = { label: string; op: string; text: string; fits: (value: string) => boolean };
+type Matcher = { label: string; op: string; text: string; fits: (value: string) => boolean };
 type Value = number | readonly Series[];
 type Context = { text: string; scrapes: readonly Scrape[] };
 

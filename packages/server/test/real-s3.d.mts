@@ -3,7 +3,7 @@ import type { S3ServerProcess } from './s3-backend.ts';
 
 export type FoundS3 = { readonly name: string; readonly url?: URL; readonly binary?: string };
 
-export type RealS3 = {
+type RealS3 = {
   readonly name: string;
   readonly server: S3ServerProcess;
   readonly endpoint: string | null;

@@ -40,7 +40,7 @@ export type CallOptions = {
   signal?: AbortSignal;
 };
 
-export type TestServiceOptions = {
+type TestServiceOptions = {
   /** Whose database, as it is now, the service gets a copy of. */
   original?: TestService;
   /** Waits that the test waits for to pass, and shortens. */

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 /** A message as a server of SMTP took it. */
-export type ReceivedMail = {
+type ReceivedMail = {
   readonly from: string;
   readonly to: readonly string[];
   /** Names in lower case. Long ones are put together again. */

@@ -77,7 +77,7 @@ export async function findApproval(
 }
 
 /** What is kept of a call that somebody else must confirm. */
-export type NewApproval = {
+type NewApproval = {
   readonly id: string;
   readonly acts: readonly string[];
   readonly route: string;

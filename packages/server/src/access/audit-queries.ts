@@ -6,7 +6,7 @@ import type { AuditEntry } from './contract.ts';
 // The statements of the audit log and its chain.
 
 /** An entry as it is written; `before` and `after` are JSON text. */
-export type NewAuditRow = {
+type NewAuditRow = {
   /** Null when the act was done on the machine that has the settings of the database. */
   tokenId: string | null;
   tokenName: string;
@@ -30,7 +30,7 @@ export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promi
 }
 
 /** What a pruning did. Places are those of the newest entry that is gone, with its hash: `place:hash`. */
-export type Pruning = {
+type Pruning = {
   count: number;
   /** The time of the newest entry that went; null when none did. */
   until: string | null;
@@ -132,7 +132,7 @@ export async function readAuditChain(db: Queryable): Promise<AuditChain> {
   return onlyRow(rows);
 }
 
-export type AuditLink = {
+type AuditLink = {
   place: number;
   entry_id: string;
   hash: string;
@@ -174,7 +174,7 @@ export async function listUnlinkedEntries(db: Queryable, limit: number): Promise
   return rows.map(({ id }) => id);
 }
 
-export type AuditFilter = {
+type AuditFilter = {
   tokenId?: string | undefined;
   /** A whole action, or the beginning of one, which then ends with a dot. */
   action?: string | undefined;

@@ -88,7 +88,7 @@ export const newTokenSchema = exactly(
 /** What a token is asked for. */
 export type NewToken = Static<typeof newTokenSchema>;
 
-export const rotationSchema = exactly({
+const rotationSchema = exactly({
   overlap_seconds: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -107,7 +107,7 @@ const answerSchema = Type.Optional(
 );
 
 /** What opens a session: an access token, the code of a sign-in link, or an answer of the identity server. */
-export const signInSchema = exactly(
+const signInSchema = exactly(
   {
     token: Type.Optional(Type.String({ maxLength: 200 })),
     code: Type.Optional(Type.String({ maxLength: 200 })),
@@ -119,7 +119,7 @@ export const signInSchema = exactly(
 export type SignIn = Static<typeof signInSchema>;
 
 /** What confirms a console session: its access token, given once more, or an answer of the identity server. */
-export const confirmationSchema = exactly(
+const confirmationSchema = exactly(
   {
     token: Type.Optional(
       Type.String({ maxLength: 200, description: 'the one that the session stands for' }),

@@ -130,7 +130,7 @@ export function createSignInGuard(
 }
 
 /** How many requests a minute a token may make, and all tokens together that are limited to the same tenants; 0: any. */
-export type RequestRates = { readonly perToken: number; readonly perTenants: number };
+type RequestRates = { readonly perToken: number; readonly perTenants: number };
 
 /** Where the headers of an answer are set. */
 type Headers = { setHeader(name: string, value: string): unknown };

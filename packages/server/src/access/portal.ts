@@ -25,7 +25,7 @@ const cookie = 'svc_portal';
 const linkPrefix = 'plk';
 const usualSeconds = 3600;
 
-export type PortalOptions = {
+type PortalOptions = {
   readonly audit: Audit;
   readonly guard: SignInGuard;
   readonly publicUrl?: PublicUrl;

@@ -80,7 +80,7 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
 const isLive = sql`sessions.expires_at > now() and coalesce(sessions.idle_at > now(), true)`;
 
 /** A session of a token. Nobody has said for a while that somebody is there, if `is_idle_stale`. */
-export type SessionState = TokenState & { confirmed_until: string | null; is_idle_stale: boolean };
+type SessionState = TokenState & { confirmed_until: string | null; is_idle_stale: boolean };
 
 /** The token that a live session stands for, and until when the session is confirmed; null: it is not. */
 export async function findTokenBySession(

@@ -35,7 +35,7 @@ import {
   secretOf,
 } from './tokens.ts';
 
-export type AccessOptions = SessionOptions & {
+type AccessOptions = SessionOptions & {
   readonly clock: Clock;
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;

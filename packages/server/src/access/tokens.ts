@@ -163,7 +163,7 @@ function expiryOf(
  * Finds a token by its hash; undefined when there is none. The token is looked up in the database for every request,
  * after the request has come, so that a revoked token is refused at once in every process.
  */
-export type FindToken = (hash: Buffer) => Promise<queries.TokenState | undefined>;
+type FindToken = (hash: Buffer) => Promise<queries.TokenState | undefined>;
 
 /** Looks the tokens of requests that come at the same time up with one statement. */
 export function createFindToken(db: Database): FindToken {

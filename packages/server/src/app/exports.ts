@@ -121,7 +121,7 @@ export async function verifyExport(
 }
 
 /** What DuckDB tells of a column. Values are text, and cut when they are long. */
-export type ColumnSummary = {
+type ColumnSummary = {
   readonly column: string;
   readonly type: string;
   readonly distinct: number;

@@ -54,7 +54,7 @@ export function createKeys({
 }
 
 /** Who seals the audit log: with keys that are derived from those of webhook secrets, and rotated with them. */
-export function sealerOf({ sealing, others }: FoundKeys, { dataDir }: { dataDir: string }): Sealer {
+function sealerOf({ sealing, others }: FoundKeys, { dataDir }: { dataDir: string }): Sealer {
   const derive = ({ id, key }: { id: string; key: Buffer }) => ({
     id,
     key: createHmac('sha256', key).update('svcctl audit-seal-key').digest(),
@@ -86,7 +86,7 @@ export async function listKeys(settings: Settings, log: Log): Promise<KeysReport
   });
 }
 
-export type RotateTools = {
+type RotateTools = {
   readonly settings: Settings;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -106,7 +106,7 @@ export async function rotateKeys(tools: RotateTools): Promise<KeysReport> {
 }
 
 /** What a key that is lost has taken with it. */
-export type LostReport = KeysReport & {
+type LostReport = KeysReport & {
   /** The ids of the endpoints whose secret nobody can decrypt any more. */
   readonly endpoints: readonly string[];
   /** The ids of such targets of notices. */

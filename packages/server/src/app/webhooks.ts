@@ -148,7 +148,7 @@ function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings
 }
 
 /** Starts the drainer of this process, which sends webhooks. An attempt without a failure class was delivered. */
-export function startDelivery(host: DeliveryHost): Drainer {
+function startDelivery(host: DeliveryHost): Drainer {
   const { settings, log, db, metrics, traces } = host;
   return new Drainer(db, {
     sender: senderOf(settings),

@@ -24,7 +24,7 @@ import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
 
-export type RestoreTools = ReadTools & {
+type RestoreTools = ReadTools & {
   readonly db: Database;
   readonly onStep: (step: Step) => void;
 };

@@ -32,7 +32,7 @@ import { eachNeeded, eachSavedObject } from './read-files.ts';
 import { saveTables } from './save-tables.ts';
 import type { SealedKey } from './sealed-key.ts';
 
-export type SaveTools = {
+type SaveTools = {
   readonly db: Database;
   /** The store of cold data. */
   readonly source: ObjectStore;
@@ -45,7 +45,7 @@ export type SaveTools = {
   readonly onWarning: (text: string) => void;
 };
 
-export type SaveOptions = {
+type SaveOptions = {
   /** Reads neither objects nor months of records again that are as they were in the database's newest backup there. */
   readonly isIncremental: boolean;
   readonly secretKey: SealedKey | null;

@@ -147,7 +147,7 @@ export type Look = {
 };
 
 /** A request that somebody else must confirm: what it does, as a sentence, and who asked for it. */
-export type WaitingApproval = {
+type WaitingApproval = {
   readonly id: string;
   readonly says: string;
   readonly asker: string;
@@ -156,7 +156,7 @@ export type WaitingApproval = {
 };
 
 /** A schedule of exports that needs somebody. `since` is RFC 3339. */
-export type TroubledSchedule = {
+type TroubledSchedule = {
   readonly id: string;
   readonly tenant: string;
   readonly name: string;

@@ -31,7 +31,7 @@ const troubleSchema = Type.Object({
 });
 export type Trouble = Static<typeof troubleSchema>;
 
-export const overviewSchema = Type.Object({
+const overviewSchema = Type.Object({
   at: instantSchema,
   troubles: Type.Array(troubleSchema, {
     description: 'what is wrong, the worst first; empty: all is well, as far as the token may see',
@@ -118,7 +118,6 @@ const examinationSchema = Type.Object({
   at: instantSchema,
   findings: Type.Array(findingSchema, { description: 'one of each check at least' }),
 });
-export type Examination = Static<typeof examinationSchema>;
 
 export const checksContract = routesUnder('Health', {
   getOverview: {

@@ -7,7 +7,7 @@ import type { ProcessRow } from './contract.ts';
 import { type ProcessCommand, processStateOf } from './values.ts';
 
 /** What a process says of itself with each beat. */
-export type Beat = {
+type Beat = {
   readonly id: string;
   readonly host: string;
   readonly pid: number;

@@ -10,7 +10,7 @@ import { checks, examine } from './examine.ts';
 import { readDatabase } from './queries.ts';
 
 /** The process that answers. */
-export type Answering = {
+type Answering = {
   readonly processId: string;
   readonly version: string;
   readonly store: () => { location: string; state: StoreState };

@@ -98,7 +98,7 @@ export type SendState = (typeof sendStates)[number];
  * - gone: it was silent for so long that the database has ended its connections. It was killed, or is frozen.
  */
 export const processStates = ['live', 'silent', 'gone'] as const;
-export type ProcessState = (typeof processStates)[number];
+type ProcessState = (typeof processStates)[number];
 
 /** What a process runs: `svcctl drain` is there for as long as something is due. */
 export const processCommands = ['serve', 'drain'] as const;

@@ -98,7 +98,7 @@ export const ndjsonRequestSchema = exactly({
     ),
   ),
 });
-export const parquetRequestSchema = exactly({
+const parquetRequestSchema = exactly({
   ...bodyProperties,
   typed: Type.Optional(
     Type.Boolean({
@@ -108,7 +108,7 @@ export const parquetRequestSchema = exactly({
   ),
 });
 
-export type CsvRequest = Static<typeof csvRequestSchema>;
+type CsvRequest = Static<typeof csvRequestSchema>;
 /** The body of an export of any format. No format has all of these fields. */
 export type ExportRequest = CsvRequest &
   Pick<Static<typeof parquetRequestSchema>, 'typed'> &

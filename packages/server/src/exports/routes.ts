@@ -30,7 +30,7 @@ import { previewTemplate } from './typed/preview-template.ts';
 import type { ExportFormat } from './values.ts';
 
 /** `maxConcurrent`: streams that run at once in this process; `maxPerCaller`: how many of them one caller may have. */
-export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
+type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
   DownloadOptions & {
     readonly findSchema: FindSchema;
     readonly maxConcurrent: number;

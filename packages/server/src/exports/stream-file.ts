@@ -19,7 +19,7 @@ export type FileStream = {
   close(): Promise<void>;
 };
 
-export type FileRequest = {
+type FileRequest = {
   readonly format: FileFormat;
   readonly compression: Compression;
   readonly slice: Slice;

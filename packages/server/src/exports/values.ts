@@ -87,7 +87,7 @@ export function fileExtension(format: ExportFormat, compression: Compression): s
 }
 
 /** What the name of an export's file tells: its slice as it was asked for, or a version in its place. */
-export type FileNameParts = { readonly tenant: string } & {
+type FileNameParts = { readonly tenant: string } & {
   readonly [part in 'store' | 'month' | 'from' | 'to' | 'kind' | 'where']?: string | undefined;
 } & { readonly [part in 'dataset' | 'versionName' | 'split']?: string | undefined };
 
@@ -131,7 +131,7 @@ export const proofs = ['content', 'sample', 'rows'] as const;
 export type Proof = (typeof proofs)[number];
 
 /** How a file may differ from its manifest, as `exports verify` names it. */
-export const differenceKinds = [
+const differenceKinds = [
   'lost',
   'bytes',
   'sha256',

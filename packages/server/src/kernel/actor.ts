@@ -25,13 +25,7 @@ export const serviceActor: Actor & { readonly name: TokenlessActor } = {
 };
 
 /** Who acts without a token, as the audit log names them. */
-export const tokenlessActors = [
-  'svcctl',
-  'this machine',
-  'first start',
-  'retention',
-  'nobody',
-] as const;
+const tokenlessActors = ['svcctl', 'this machine', 'first start', 'retention', 'nobody'] as const;
 export type TokenlessActor = (typeof tokenlessActors)[number];
 
 /** Returns whether a name reads like that of one who acts without a token. */
@@ -55,7 +49,7 @@ export function isAskedByPerson({ session, isOfPerson }: Actor): boolean {
  * A console session. Until `confirmedUntil` (RFC 3339) it may do what is destructive; when it is null, it must first
  * confirm: with its access token, or by signing in anew.
  */
-export type ConsoleSession = { readonly confirmedUntil: string | null };
+type ConsoleSession = { readonly confirmedUntil: string | null };
 
 /**
  * Returns the name under which is counted what a caller uses. All tokens that are limited to the same tenants are one

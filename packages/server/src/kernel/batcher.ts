@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { AppError, type ErrorCode } from './errors.ts';
 
 /** Does the work of many callers together, because that is cheaper. */
-export type Batcher<T, R> = {
+type Batcher<T, R> = {
   /**
    * Does the work of one caller and returns its result. If little is under way it begins at once; otherwise it waits
    * for that, and is then done together with whatever else has come.

@@ -213,7 +213,7 @@ export type ErrorCode = keyof typeof errorCatalogue;
  */
 export type InputFault = { path: string; code: string; message: string; at?: number };
 
-export type AppErrorOptions = {
+type AppErrorOptions = {
   /** Tells the caller what to do next. It must hold no private data. */
   detail?: string;
   errors?: readonly InputFault[];

@@ -3,7 +3,7 @@ import { maxNesting, OpenContainers } from './open-containers.ts';
 /** What is wrong with a text. `position` is an offset in bytes into the UTF-8 form of the text. */
 export type JsonFault = { code: JsonFaultCode; message: string; position: number };
 
-export type JsonFaultCode = 'json_invalid' | keyof typeof refusals;
+type JsonFaultCode = 'json_invalid' | keyof typeof refusals;
 
 /**
  * What RFC 8259 allows and svcctl refuses: other readers take such text in different ways, or PostgreSQL cannot store

@@ -12,7 +12,7 @@ const levelsPerWord = 16;
  * What `OpenContainers` asks of the scanner about keys. Offsets are those before the opening and after the closing
  * quote.
  */
-export type KeyScanner = {
+type KeyScanner = {
   bytes: Buffer;
   /** Whether the key that was just scanned holds a backslash. */
   hasEscape: boolean;

@@ -121,11 +121,10 @@ export type StoreState = (typeof storeStates)[number];
 
 /** The kinds of work that may be under way. */
 export const workKinds = ['run', 'verification', 'export', 'retry', 'purge', 'replay'] as const;
-export type WorkKind = (typeof workKinds)[number];
 
 /** The states of such work. */
 export const workStates = ['queued', 'running', 'waiting', 'paused'] as const;
-export type WorkState = (typeof workStates)[number];
+type WorkState = (typeof workStates)[number];
 
 /** The state of work that has not ended. */
 export function toWorkState(state: string): WorkState {
@@ -133,7 +132,7 @@ export function toWorkState(state: string): WorkState {
 }
 
 /** Codes of refusals before which nothing was done: any such call may be made again after its `Retry-After`. */
-export const busyCodes = [
+const busyCodes = [
   'rate_limited',
   'requests_busy',
   'ingest_busy',
@@ -142,7 +141,7 @@ export const busyCodes = [
 ] as const;
 
 /** What asks for no more than so many seconds is waited for without a word, so often. Callers fail after that. */
-export const shortWaits = { seconds: 5, times: 3 };
+const shortWaits = { seconds: 5, times: 3 };
 
 /**
  * Returns how long to wait before a refused call is made again, in seconds; null when it should fail. `tries` counts the

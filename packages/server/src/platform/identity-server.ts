@@ -34,7 +34,7 @@ export type IdentityServer = {
   endUrl(idToken: string): Promise<string | null>;
 };
 
-export type IdentityOptions = {
+type IdentityOptions = {
   readonly issuer: string;
   readonly clientId: string;
   readonly secret: string | undefined;

@@ -38,7 +38,7 @@ export const sliceProperties = {
   }),
 };
 
-export const datasetSchema = Type.Object({
+const datasetSchema = Type.Object({
   tenant: Type.String(),
   store: nullable(Type.String()),
   month: nullable(monthSchema),
@@ -75,7 +75,7 @@ export const monthSumSchema = Type.Object({
 });
 export type MonthSum = Static<typeof monthSumSchema>;
 
-export const recordSchema = Type.Object({
+const recordSchema = Type.Object({
   tenant: tenantSchema,
   store: storeSchema,
   event_id: Type.String(),
@@ -96,7 +96,7 @@ export const recordSchema = Type.Object({
   ),
 });
 
-export const incomingRecordSchema = exactly({
+const incomingRecordSchema = exactly({
   tenant: newTenantSchema,
   store: newStoreSchema,
   event_id: eventIdSchema,
@@ -176,7 +176,7 @@ const dryRunProperties = Type.Partial(
   }),
 ).properties;
 
-export const dryRunAnswerSchema = Type.Object({
+const dryRunAnswerSchema = Type.Object({
   ...ingestAnswerSchema.properties,
   ...dryRunProperties,
 });

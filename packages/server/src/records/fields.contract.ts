@@ -71,7 +71,7 @@ const driftSchema = Type.Object({
   }),
 });
 
-export const fieldSchema = Type.Object({
+const fieldSchema = Type.Object({
   name: Type.String({
     description:
       'such as `origin.iata`, `tags[].name` of all elements, or `"a.b".c` where a key is no word',

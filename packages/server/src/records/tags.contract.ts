@@ -26,7 +26,7 @@ export const noteSchema = Type.String({
   description: 'at most 1,000 characters, for people',
 });
 
-export const byDatasetSchema = Type.Object({
+const byDatasetSchema = Type.Object({
   training: Type.Integer(),
   fine_tuning: Type.Integer(),
 });
@@ -47,7 +47,7 @@ export const tagSchema = Type.Object({
 export type Tag = Static<typeof tagSchema>;
 
 /** What the caller should know before data of one purpose is used for the other. */
-export const tagWarningSchema = Type.Object({
+const tagWarningSchema = Type.Object({
   code: oneOf(['in_both_datasets']),
   message: Type.String(),
   count: Type.Integer({ description: 'records that are in both datasets by this tag' }),
@@ -89,7 +89,7 @@ const shareSchema = Type.Array(
   { description: 'the 20 most frequent values, then null for records without one' },
 );
 const { unread: _, ...looked } = lookSchema.properties;
-export const factsSchema = Type.Object({
+const factsSchema = Type.Object({
   ...looked,
   kinds: shareSchema,
   sources: shareSchema,

@@ -13,7 +13,7 @@ import { sliceProperties, whereSchema } from './contract.ts';
 
 const { tenant: _, ...narrower } = sliceProperties;
 
-export const tailQuerySchema = exactly({
+const tailQuerySchema = exactly({
   tenant: tenantSchema,
   ...narrower,
   kind: Type.Optional(labelSchema),

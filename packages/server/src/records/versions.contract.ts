@@ -35,7 +35,7 @@ export const sharesSchema = Type.Object(
 );
 export type Shares = Static<typeof sharesSchema>;
 
-export const groupBySchema = Type.String({
+const groupBySchema = Type.String({
   minLength: 1,
   maxLength: 1000,
   description:

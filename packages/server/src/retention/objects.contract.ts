@@ -12,7 +12,7 @@ import { tripleSchema } from './schemas.contract.ts';
 // What can be done with objects that the catalogue and the store disagree about.
 
 /** An object of the store that nobody knows. */
-export const orphanSchema = Type.Object({
+const orphanSchema = Type.Object({
   object_key: Type.String(),
   tenant: nullable(Type.String({ description: 'null where its key does not tell' })),
   first_day: nullable(dateSchema),
@@ -23,7 +23,7 @@ export const orphanSchema = Type.Object({
 export type OrphanRow = Static<typeof orphanSchema>;
 
 /** The body of `POST /retention/orphans/remove`. */
-export const removeOrphansSchema = exactly({
+const removeOrphansSchema = exactly({
   object_keys: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
     minItems: 1,
     maxItems: 1000,
@@ -32,14 +32,14 @@ export const removeOrphansSchema = exactly({
 });
 
 /** The body of `POST /retention/orphans/adopt`. */
-export const adoptOrphanSchema = exactly({
+const adoptOrphanSchema = exactly({
   object_key: Type.String({ minLength: 1, maxLength: 1024 }),
   dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would be taken back' })),
 });
 export type AdoptOrphanRequest = Static<typeof adoptOrphanSchema>;
 
 /** What comes back with an object that nobody knew. */
-export const adoptedOrphanSchema = Type.Object({
+const adoptedOrphanSchema = Type.Object({
   dry_run: Type.Boolean(),
   tenant: Type.String(),
   object_key: Type.String(),
@@ -51,7 +51,7 @@ export const adoptedOrphanSchema = Type.Object({
 export type AdoptedOrphan = Static<typeof adoptedOrphanSchema>;
 
 /** The body of `POST /retention/forget`. */
-export const forgetRequestSchema = exactly({
+const forgetRequestSchema = exactly({
   object_key: Type.String({
     minLength: 1,
     maxLength: 1024,
@@ -62,7 +62,7 @@ export const forgetRequestSchema = exactly({
 export type ForgetRequest = Static<typeof forgetRequestSchema>;
 
 /** What is lost with the object of a segment. */
-export const forgottenSchema = Type.Object({
+const forgottenSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
   dry_run: Type.Boolean(),
   tenant: Type.String(),

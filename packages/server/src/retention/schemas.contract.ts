@@ -262,7 +262,7 @@ export const segmentSchema = Type.Object({
 export type SegmentRow = Static<typeof segmentSchema>;
 
 /** A difference that a verification found. Fields are null where the problem is not about a single one of these. */
-export const verifyProblemSchema = Type.Object({
+const verifyProblemSchema = Type.Object({
   kind: oneOf(problemKinds),
   tenant: nullable(Type.String()),
   object_key: nullable(Type.String()),

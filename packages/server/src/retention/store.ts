@@ -13,7 +13,7 @@ import { listUnknown, ourFolders } from './verify/find-orphans.ts';
 import { eachSegment, listSegments } from './verify/queries.ts';
 
 /** What the routes about the store of cold data need. */
-export type StoreTools = {
+type StoreTools = {
   readonly fence: StoreFence;
   readonly watch: StoreWatch;
   readonly store: ObjectStore;

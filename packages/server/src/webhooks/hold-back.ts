@@ -4,7 +4,7 @@ import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import * as queries from './hold-back-queries.ts';
 
 /** How much of one tenant may wait to be delivered; 0 = any number. */
-export type WaitingBounds = { readonly rows: number; readonly bytes: number };
+type WaitingBounds = { readonly rows: number; readonly bytes: number };
 
 type Options = {
   readonly bounds: WaitingBounds;

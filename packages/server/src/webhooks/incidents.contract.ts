@@ -136,7 +136,7 @@ export const reportedLinesSchema = Type.Object({
 });
 export type ReportedLines = Static<typeof reportedLinesSchema>;
 
-export const incidentSchema = Type.Object({
+const incidentSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
   store: nullable(Type.String()),

@@ -154,7 +154,7 @@ export async function forgetHours(db: Queryable, limit: number): Promise<number>
 }
 
 /** The notification channel of wake-ups. The payload is endpoint ids separated by spaces, or `*` for all. */
-export const dueChannel = 'svcctl_due';
+const dueChannel = 'svcctl_due';
 
 export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
   // A wake-up may be lost, so it does not wait for the disk.
@@ -224,7 +224,7 @@ const addToHour = (table: string) => sql`do update set
   abandoned = ${raw(table)}.abandoned + excluded.abandoned`;
 
 /** So many of the newest attempts at an endpoint are remembered. */
-export const recentAttempts = 12;
+const recentAttempts = 12;
 
 /** What `countedByHour` counts of deliveries that were attempted: the columns that `changed` has of their attempts. */
 const ofAttempts = {

@@ -133,7 +133,7 @@ export const replaySchema = Type.Object({
 });
 export type ReplayRow = Static<typeof replaySchema>;
 
-export const replayChangeSchema = exactly(
+const replayChangeSchema = exactly(
   {
     state: Type.Optional(oneOf(openJobStates)),
     rate: Type.Optional(nullable(rateSchema)),

@@ -18,7 +18,7 @@ type OwnSignature = {
 };
 
 /** A private key that signs, up to a time (milliseconds since 1970) if it was replaced; null: it is the present one. */
-export type SigningKey = { readonly key: KeyObject; readonly untilMillis: number | null };
+type SigningKey = { readonly key: KeyObject; readonly untilMillis: number | null };
 
 /** What signs beside the secrets of an endpoint. */
 export type Signing = { readonly keys: readonly SigningKey[]; readonly own: OwnSignature | null };

@@ -61,7 +61,6 @@ export const waitReasons = [
   'due',
   'parked',
 ] as const;
-export type WaitReason = (typeof waitReasons)[number];
 
 /**
  * Why an endpoint does not get an incident of its tenant: by its types, its stores or its filter. too_costly: it gets it
@@ -81,11 +80,9 @@ export const endpointTypes = ['push', 'pull'] as const;
 
 /** Why an endpoint is disabled: by an operator; its receiver answered 410; it failed for as long as its setting allows. */
 export const disabledReasons = ['operator', 'gone', 'failing'] as const;
-export type DisabledReason = (typeof disabledReasons)[number];
 
 /** The states of a breaker. open: paused after failures in a row. probing: the next delivery decides. */
 export const breakerStates = ['closed', 'open', 'probing'] as const;
-export type BreakerState = (typeof breakerStates)[number];
 
 /** What operators do to dead letters in bulk. */
 export const bulkActions = ['retry', 'purge'] as const;
@@ -187,7 +184,7 @@ export const answerBounds = [
 ] as const;
 
 /** What becomes of a report that the catalogue of event types does not know, or whose data does not fit. */
-export const unknownTypes = ['accept', 'warn', 'refuse'] as const;
+const unknownTypes = ['accept', 'warn', 'refuse'] as const;
 export type UnknownTypes = (typeof unknownTypes)[number];
 
 /** What the types of incidents begin with that the service itself reports. */

@@ -16,7 +16,7 @@ export const endpointFilters = {
   },
 } as const;
 
-export const reachFilters = {
+const reachFilters = {
   tenant: tenantFilter,
   endpoint: { param: 'endpoint_id', within: 'tenant', value: 'id', help: 'only to this endpoint' },
 } as const;

@@ -51,7 +51,7 @@ export function Polled({ id, polled }: PolledProps): ReactNode {
 }
 
 /** A poll as a curl command. In double quotes the shell inserts the token, so that the copied line never contains it. */
-export function pollLine(id: string): string {
+function pollLine(id: string): string {
   const url = `${window.location.origin}/api/v1${endpointPath(id)}/deliveries/poll?wait=20`;
   return `curl -sS -H "Authorization: Bearer $SVC_TOKEN" ${shellLine([url])}`;
 }

@@ -14,7 +14,7 @@ const noticesEnv = {
 };
 
 /** A target that was added, and what it was told. */
-export type TestTarget = {
+type TestTarget = {
   readonly id: string;
   readonly secret: string;
   readonly path: string;

@@ -2,7 +2,7 @@ import type { Transporter } from 'nodemailer';
 import { type Message, toEmailText } from './message.ts';
 import type { Channel, SendResult } from './send.ts';
 
-export type EmailOptions = {
+type EmailOptions = {
   /** smtp:// or smtps://, with user and password if the server wants them; undefined: none is set. */
   readonly smtpUrl: string | undefined;
   readonly from: string | undefined;

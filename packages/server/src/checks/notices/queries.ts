@@ -24,7 +24,7 @@ export async function listOpenTroubles(db: Queryable): Promise<OpenTrouble[]> {
 }
 
 /** A notice that is stored or changed: what was found, and which row it is. */
-export type NoticeChange = { id: string; found: Found; isTold: boolean };
+type NoticeChange = { id: string; found: Found; isTold: boolean };
 
 const given = (changes: readonly NoticeChange[]) => sql`
   json_to_recordset(${JSON.stringify(
@@ -193,7 +193,7 @@ export async function deleteTarget(db: Queryable, id: string): Promise<void> {
 /** One notice in a message. `since` is RFC 3339. */
 export type Item = Omit<ToldRow, 'ref'> & { telling: Telling };
 
-export type NewSend = { id: string; targetId: string; items: readonly Item[]; more: number };
+type NewSend = { id: string; targetId: string; items: readonly Item[]; more: number };
 
 /**
  * Queues messages. Their targets stay until the end of the transaction: whoever removes one then removes its message, too,
@@ -249,7 +249,7 @@ export async function claimSends(
 }
 
 /** How an attempt ended; `retrySeconds` is null when there is no other. */
-export type SendOutcome = {
+type SendOutcome = {
   id: string;
   attempts: number;
   error: string | null;

@@ -16,7 +16,7 @@ export type SendResult = {
 };
 
 /** Where a message goes. `secret` is what it is signed with; null for a kind that has none. */
-export type Recipient = {
+type Recipient = {
   readonly kind: TargetKind;
   readonly address: string;
   readonly secret: string | null;

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A network that breaks: between the command line and the service itself. */
-export type CuttingProxy = {
+type CuttingProxy = {
   url: string;
   /** Connections that were cut. */
   cutCount(): number;

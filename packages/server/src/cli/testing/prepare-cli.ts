@@ -4,10 +4,10 @@ import { use } from '../../../test/use.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { ends, type RunOptions, type RunResult, run } from './run.ts';
 
-export type CliOptions = RunOptions & { typed?: string };
+type CliOptions = RunOptions & { typed?: string };
 type Words = string | readonly string[];
 
-export type TestCli = {
+type TestCli = {
   readonly api: Receiver;
   /** Runs a command line against it; words that have spaces come as a list. What is typed comes from a terminal. */
   readonly cli: (words: Words, options?: CliOptions) => Promise<RunResult>;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { newAccessToken } from '../../kernel/ids.ts';
 
-export type Received = {
+type Received = {
   method: string;
   path: string;
   query: Record<string, string>;

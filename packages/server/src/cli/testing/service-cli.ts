@@ -3,9 +3,9 @@ import { type TestService, useTestService } from '../../../test/service.ts';
 import type { Environment } from '../../config/settings.ts';
 import { type RunOptions, type RunResult, run } from './run.ts';
 
-export type ServiceCliOptions = RunOptions & { token?: string };
+type ServiceCliOptions = RunOptions & { token?: string };
 
-export type ServiceCli = {
+type ServiceCli = {
   readonly service: TestService;
   /** Runs a command line against the service, as its admin unless told otherwise. */
   readonly cli: (words: string, options?: ServiceCliOptions) => Promise<RunResult>;

@@ -8,7 +8,7 @@ import type { Chunk } from '../../records/index.ts';
 export type RowPiece = Buffer | FilePiece;
 
 /** The bytes of a file from `start` to before `end`, to be read once. */
-export type FilePiece = {
+type FilePiece = {
   readonly length: number;
   readonly start: number;
   readonly end: number;

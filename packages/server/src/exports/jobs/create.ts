@@ -20,7 +20,7 @@ import * as queries from './queries.ts';
 import { findVersionContent } from './version-queries.ts';
 
 /** Who asks for which export, in which format. */
-export type CreateCall = Act & {
+type CreateCall = Act & {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
   readonly findSchema: FindSchema;

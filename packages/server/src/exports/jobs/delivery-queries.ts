@@ -29,7 +29,7 @@ export async function setDelivery(
 }
 
 /** A run that lacks only its marker. */
-export type Unmarked = JobId & {
+type Unmarked = JobId & {
   readonly state: ExportState;
   readonly schedule_id: string;
   readonly delivered_to: string;

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { JobId } from './job.ts';
 
 /** What a version holds now: what was frozen, or what is left of it. `triple` is null while that is being counted. */
-export type VersionContent = {
+type VersionContent = {
   state: 'counting' | 'ready' | 'failed';
   triple: { count: number; bytes: number; digest: string } | null;
   error: string | null;

@@ -24,7 +24,7 @@ import * as queries from './queries.ts';
 import { parseTarget, type TargetTools, tryTarget } from './target.ts';
 
 /** What the routes of schedules need of the process that they run in. */
-export type ScheduleTools = TargetTools & {
+type ScheduleTools = TargetTools & {
   readonly seal: (secret: string, scheduleId: string) => Buffer;
   readonly unseal: (secret: Buffer, scheduleId: string) => string;
   readonly audit: Audit;

@@ -5,7 +5,7 @@ import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
 import type { ExportColumn, TemplateName } from '../values.ts';
 
 /** The templates that have a name. */
-export const namedTemplates: Readonly<Record<TemplateName, object>> = {
+const namedTemplates: Readonly<Record<TemplateName, object>> = {
   'openai-chat': {
     messages: [
       { role: 'user', content: '{{prompt}}' },

@@ -7,7 +7,7 @@ type Schema = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into rows of every shape
-export type AvroFile = { schema: any; metadata: Record<string, string>; rows: any[] };
+type AvroFile = { schema: any; metadata: Record<string, string>; rows: any[] };
 
 /** Returns all that an object container file holds; numbers as bigint, bytes as hexadecimal text. */
 export function readAvro(bytes: Buffer): AvroFile {

@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, type TString, Type } from 'typ
 import type { FourEyesAct, Scope } from '../../kernel/values.ts';
 import { problem } from './schemas.contract.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * Describes a route as data. The same description validates its input, documents it in OpenAPI, and gives its handler

@@ -23,7 +23,7 @@ export class Rejections {
 }
 
 /** How far a stream came that broke off. */
-export type StreamProgress = { lines_read: number; next_line: number; next_byte: number };
+type StreamProgress = { lines_read: number; next_line: number; next_byte: number };
 
 /** From where on a stream has to be sent again that was read so far. */
 export function progressAt(read: Place, next: Place): StreamProgress {

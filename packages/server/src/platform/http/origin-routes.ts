@@ -6,7 +6,7 @@ import { referenceCss, referencePagePolicy, renderReferencePage } from './refere
 import { basePath, type HttpServer } from './server.ts';
 import { faultCodes } from './validate.ts';
 
-export type OriginOptions = {
+type OriginOptions = {
   /** The version of this release. */
   version: string;
   /** Throws an AppError unless requests can be served now. Returns what is wrong although they can. */

@@ -15,7 +15,7 @@ export const referencePagePolicy =
 
 export { referenceCss } from './reference-css.ts';
 
-export type ReferenceCodes = {
+type ReferenceCodes = {
   readonly errors: typeof errorCatalogue;
   /** The codes of single faults of the input, with their meaning. */
   readonly faultCodes: Readonly<Record<string, string>>;

@@ -73,7 +73,7 @@ export type Foreseen = {
 };
 
 /** Says what a call would do, and throws what the call would throw at once. It changes nothing. */
-export type Foresee<C extends RouteContract> = (
+type Foresee<C extends RouteContract> = (
   call: Pick<Parameters<Handler<C>>[0], 'params' | 'body' | 'actor' | 'request'>,
 ) => Promise<Foreseen>;
 

@@ -13,7 +13,7 @@ import {
 import { jobKinds, jobStates, jobUnits } from './values.ts';
 
 /** A job of any kind, as the one list of them shows it. */
-export const listedJobSchema = Type.Object({
+const listedJobSchema = Type.Object({
   id: Type.String(),
   kind: oneOf(jobKinds),
   state: oneOf(jobStates, 'waiting: it goes on by itself; paused: when somebody resumes it'),

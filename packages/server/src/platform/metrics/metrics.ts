@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type StoreState, storeStates } from '../../kernel/values.ts';
 
 /** What became of the records of one call of ingest. */
-export type IngestCounts = {
+type IngestCounts = {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: number;

@@ -46,7 +46,7 @@ export type StoreFence = {
   readonly isReadOnly: boolean;
 };
 
-export type StoreFenceOptions = {
+type StoreFenceOptions = {
   readonly db: Database;
   readonly store: ObjectStore;
   /** Whether the objects in a store without a marker are those that this database knows. */

@@ -12,7 +12,7 @@ import {
 } from './objects.ts';
 import { SparseCopy, SpoiltCopy } from './sparse-copy.ts';
 
-export type ObjectCopiesOptions = {
+type ObjectCopiesOptions = {
   readonly store: ObjectStore;
   readonly checks: ObjectChecks;
   readonly folder: () => Promise<string>;

@@ -101,7 +101,7 @@ export type ByteSink = {
 };
 
 /** The storing of a file that grows. One of `finish` and `giveUp` must be called. */
-export type GrowingPut = {
+type GrowingPut = {
   /** Says how many bytes of the file are written by now. */
   grown(bytes: number): void;
   /** Says that the file is whole. When it returns, the object is as after `put`. */

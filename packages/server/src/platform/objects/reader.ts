@@ -14,7 +14,7 @@ import {
 } from './objects.ts';
 import { makeSpoolDir } from './open-store.ts';
 
-export type ObjectReaderOptions = {
+type ObjectReaderOptions = {
   /** The folder for links and copies. Each process makes a folder of its own in it. */
   readonly dir: string;
   /** How many bytes of copies are kept. An object that is larger can be read, but its copy is not kept. */

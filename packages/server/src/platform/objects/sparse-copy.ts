@@ -11,7 +11,7 @@ import {
   type ObjectStore,
 } from './objects.ts';
 
-export type SparseCopyOptions = {
+type SparseCopyOptions = {
   readonly store: ObjectStore;
   readonly checks: ObjectChecks;
   /** Ends the fetching of pieces. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { makeFolders } from '../make-folders.ts';
 
-export type PostgresBinaries = {
+type PostgresBinaries = {
   readonly initdb: string;
   readonly postgres: string;
   /** The search path of their libraries, if the package lacks links to these and cannot be written. */

@@ -8,7 +8,7 @@ import { isCode, unusable } from './embedded-binaries.ts';
 import { type ProgramUser, programOptions, runProgram } from './embedded-user.ts';
 
 /** What `postmaster.pid` says, and whether that process really serves this cluster. */
-export type Postmaster = {
+type Postmaster = {
   readonly pid: number;
   readonly port: number;
   /** Whether it accepts connections, and is not starting, recovering or shutting down. */

@@ -16,7 +16,7 @@ import {
 import { readPostmaster, stopPostmaster } from './embedded-postmaster.ts';
 import { chooseProgramUser } from './embedded-user.ts';
 
-export type EmbeddedPostgresOptions = {
+type EmbeddedPostgresOptions = {
   /** The folder that holds the cluster, `<dataDir>/postgres`, and its log, `<dataDir>/postgres.log`. */
   readonly dataDir: string;
   readonly log: EmbeddedPostgresLog;

@@ -6,7 +6,7 @@ import { newestApplied } from './migrate.ts';
 import { findMissingStandbys, isReadOnly } from './replication.ts';
 
 /** What a feature tells of the whole database, by a few statements that follow an index or read rows of sums. */
-export type DatabaseFigures<Name extends string = string> = Omit<FigureSource<Name>, 'read'> & {
+type DatabaseFigures<Name extends string = string> = Omit<FigureSource<Name>, 'read'> & {
   read(db: Queryable): Promise<Readonly<Record<Name, Figure>>>;
 };
 

@@ -248,7 +248,7 @@ function statementsOf(text: string): string[] {
 }
 
 /** A migration of a newer release, and whether this one can work on a database that has it. */
-export type NewerMigration = { readonly name: string; readonly isSurvived: boolean };
+type NewerMigration = { readonly name: string; readonly isSurvived: boolean };
 
 /** Returns the applied migrations that this release does not know. Throws when there is no table of what was applied. */
 export async function listNewerMigrations(db: Queryable): Promise<NewerMigration[]> {
@@ -274,7 +274,7 @@ export function newerOf(
 }
 
 /** Throws what a start refuses a database for by what was applied: see `migrate`. */
-export function refuseJournal(rows: readonly JournalRow[], migrations: readonly Migration[]): void {
+function refuseJournal(rows: readonly JournalRow[], migrations: readonly Migration[]): void {
   refuseOlder(rows);
   const known = new Map(migrations.map((migration) => [migration.name, migration]));
   for (const row of rows) refuseChanged(row, known.get(row.name));

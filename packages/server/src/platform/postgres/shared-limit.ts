@@ -7,7 +7,7 @@ import type { Queryable } from './database.ts';
 export type Limit = { readonly name: string; readonly perMinute: number };
 
 /** What subjects have used of limits, in a table. Only the clock of the database counts there. */
-export type LimitUse = {
+type LimitUse = {
   /** Adds what subjects have used, whatever is left of it. Returns what each has used now, by all processes. */
   add(
     limit: Limit,

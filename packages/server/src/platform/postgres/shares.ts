@@ -31,7 +31,7 @@ export async function addShares(
     from unnest(${works.map((work) => JSON.stringify(work))}::text[]) with ordinality as share (work, number)`);
 }
 
-export type ShareWork<Work> = {
+type ShareWork<Work> = {
   /** Does a share, and returns what stores its outcome; that is called in the transaction that ends the share. */
   readonly doShare: (work: Work) => Promise<(connection: Connection) => Promise<void>>;
   /** Stores that the job failed, in the transaction that ends the share at fault and drops all others. */

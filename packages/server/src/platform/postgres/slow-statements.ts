@@ -6,7 +6,7 @@ export type SlowStatement = {
   readonly maxMillis: number;
 };
 
-export type SlowStatements = {
+type SlowStatements = {
   readonly observe: (text: string, millis: number) => void;
   /** Those that took the most time in all come first. */
   readonly list: () => SlowStatement[];

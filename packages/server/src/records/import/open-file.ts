@@ -56,7 +56,7 @@ export type Importer = {
   close(): Promise<void>;
 };
 
-export type ImportOptions = {
+type ImportOptions = {
   readonly mapping: Mapping;
   /** What stands between the cells of CSV. */
   readonly delimiter: string;

@@ -14,7 +14,7 @@ export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
 export type CounterScope = { readonly tenant: string; readonly store: string | null };
 
 /** The counters of days and of months: of tenants, and of stores. */
-export const spanTables = {
+const spanTables = {
   tenants: { days: 'tenant_days', months: 'tenant_months' },
   stores: { days: 'leaf_days', months: 'leaf_months' },
 } as const;

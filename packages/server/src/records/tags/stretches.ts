@@ -4,7 +4,7 @@ import { untagged, type Weight } from './counters.ts';
 import { mergeSpans, spansByStore, subtractSpans } from './windows.ts';
 
 /** Days on which all records count in the same way, from `from` to before `until`. */
-export type WeightedSpan = Span & { readonly weight: Weight };
+type WeightedSpan = Span & { readonly weight: Weight };
 
 /** What the tags of a tenant say about its days, as stretches in order that do not overlap. */
 export type TenantStretches = {

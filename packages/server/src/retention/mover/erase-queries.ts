@@ -23,7 +23,7 @@ export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<D
 }
 
 /** The triple of what matches on a day of a store or, with `store` null, one of the event ids that match. */
-export type HotMatch =
+type HotMatch =
   | (DayTriple & { event_id: null })
   | { store: null; day: null; count: number; bytes: number; digest: string; event_id: string };
 
@@ -170,7 +170,7 @@ export async function findErasureState(
 }
 
 /** The result of taking deleted rows out of PostgreSQL's files. */
-export type Scrubbed = {
+type Scrubbed = {
   /** Tables that were too large to be written anew. */
   readonly kept: readonly string[];
   /** Whether a checkpoint was made afterwards, which writes the new files to the disk. */

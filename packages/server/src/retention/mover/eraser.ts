@@ -47,7 +47,7 @@ export function addEraseRoutes(
 }
 
 /** Erases what incidents tell, which this feature does not know. */
-export type IncidentEraser = {
+type IncidentEraser = {
   /** Says what would be erased. */
   plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
   erase(

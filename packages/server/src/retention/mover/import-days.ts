@@ -23,14 +23,14 @@ import { isSmall, type Move, type MoverContext } from './move.ts';
 import { resumeMoves, runMove } from './run-move.ts';
 import { createRunning } from './running.ts';
 
-export type DayImportOptions = MoverContext & {
+type DayImportOptions = MoverContext & {
   readonly maxEnrichmentBytes: number;
   /** How long an import waits for another mover of the tenant; 10 s by default. */
   readonly lockMillis?: number;
 };
 
 /** Stores records of whole days straight as segments. */
-export type DayImporter = {
+type DayImporter = {
   /** Says which of these days may be imported so: those that hold nothing, and that the policy would move. */
   plan(actor: Actor, asked: ImportPlan): Promise<ImportPlan>;
   /**
@@ -45,7 +45,7 @@ export type DayImporter = {
 /** So many uploads are read at once, each of which may take the memory of DuckDB. */
 const atOnce = 4;
 /** A file that is larger is refused. */
-export const maxUploadBytes = 512 * 2 ** 20;
+const maxUploadBytes = 512 * 2 ** 20;
 /** So many are received at once, in all and of one caller: that many files lie on the disk. */
 const uploads = { total: 16, each: 8 };
 const idleMillis = 60_000;

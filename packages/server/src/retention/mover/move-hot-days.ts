@@ -25,7 +25,7 @@ import { insertMoveSegment, listHotDays } from './queries.ts';
 /** What one move takes at most, in records and in their bytes, unless a single day has more. */
 export const mostMoved = { count: 1_000_000, bytes: 512 * 1024 * 1024 };
 
-export type DueMove = {
+type DueMove = {
   readonly tenant: string;
   readonly runId: string | null;
   /** Only days after this one are moved; null begins with the first day. */

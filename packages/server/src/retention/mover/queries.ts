@@ -10,7 +10,7 @@ const columns = raw(
   'tenant, id, kind, state, first_day::text as first_day, last_day::text as last_day, request',
 );
 
-export type NewMove = {
+type NewMove = {
   tenant: string;
   id: string;
   runId: string | null;

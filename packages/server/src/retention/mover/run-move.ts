@@ -32,7 +32,7 @@ import {
 import { copyMove, stepsOf, switchMove } from './transitions.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
 
-export type MoveResult = {
+type MoveResult = {
   readonly move: Move;
   /** Whether the move is done as far as readers are concerned; false: it failed, for a reason in the journal. */
   readonly isSwitched: boolean;

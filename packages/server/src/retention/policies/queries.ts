@@ -10,7 +10,7 @@ export const defaultTenant = '*';
 export type StoredPolicy = Omit<PolicyRow, 'from_default'>;
 
 /** The terms that an operator decides. */
-export type PolicyTerms = Pick<StoredPolicy, 'hot_days' | 'delete_days' | 'hold'>;
+type PolicyTerms = Pick<StoredPolicy, 'hot_days' | 'delete_days' | 'hold'>;
 
 /** The tenants that the caller may touch; null means all. */
 type Reach = readonly string[] | null;
@@ -177,7 +177,7 @@ function bounds(before: string | null | undefined): Sql {
 }
 
 /** Where the next tenants begin, and how many are looked at. */
-export type DuePage = { readonly from: string; readonly isAfter: boolean; readonly limit: number };
+type DuePage = { readonly from: string; readonly isAfter: boolean; readonly limit: number };
 
 /**
  * Looks at the next tenants in reach, and lists what is due of them by tenant; one whose records are all erased may have

@@ -113,7 +113,7 @@ export async function noteFreed(db: Queryable, id: string, freedBytes: number): 
 }
 
 /** Filters that no index serves in the order of the journal. */
-export type MoveFilter = {
+type MoveFilter = {
   kind?: MoveKind | undefined;
   state?: MoveState | undefined;
   /** One of whose days it moves, as `2001-03`. */

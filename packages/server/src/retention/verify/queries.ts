@@ -46,7 +46,7 @@ export type VerifyScope = {
   sample_percent: number | null;
 };
 
-export type NewVerification = VerifyScope & {
+type NewVerification = VerifyScope & {
   id: string;
   /** null means the schedule. */
   requestedBy: string | null;
@@ -254,7 +254,7 @@ export async function listSegmentDays(
 }
 
 /** An object that was found. `tenant` is null when its key does not tell it, `exportId` when it is no export's. */
-export type FoundObject = { tenant: string | null; key: string; exportId: string | null };
+type FoundObject = { tenant: string | null; key: string; exportId: string | null };
 
 /**
  * Lists those of these objects that nothing names: no live segment, no open move, no export and no removal to come. An

@@ -10,7 +10,7 @@ import {
   recountSums,
 } from './counter-queries.ts';
 
-export type RecountOptions = {
+type RecountOptions = {
   /** Whose counters; null for all. */
   readonly tenant: string | null;
   /** Only tells what is wrong. */

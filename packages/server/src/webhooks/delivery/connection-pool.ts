@@ -236,9 +236,9 @@ class InterimAnswers {
   }
 }
 
-export type DialPhase = 'dns' | 'proxy' | 'connect' | 'tls' | 'open';
+type DialPhase = 'dns' | 'proxy' | 'connect' | 'tls' | 'open';
 
-export type DialOptions = {
+type DialOptions = {
   readonly rule: AddressRule;
   readonly lookup: Lookup;
   /** PEM certificates to trust instead of Node's own list. */

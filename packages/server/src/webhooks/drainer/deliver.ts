@@ -220,7 +220,7 @@ export function isThrottled(
 }
 
 /** What becomes of a delivery that is held back: it stays what it is, and is due again when its receiver takes more. */
-export function throttledOutcome(
+function throttledOutcome(
   row: Pick<ClaimedRow, 'status' | 'attempts' | 'max_attempts' | 'failure_class'>,
   seconds: number,
 ): Outcome {
@@ -282,7 +282,7 @@ export type EndpointConfig = {
 };
 
 /** The secrets that sign at that time, the present one first; null when the present one cannot be decrypted. */
-export function secretsAt(config: EndpointConfig, nowMillis: number): Buffer[] | null {
+function secretsAt(config: EndpointConfig, nowMillis: number): Buffer[] | null {
   const { secret, previous } = config;
   if (secret === null) return null;
   return [secret, ...previous.filter(({ until }) => until > nowMillis).map((old) => old.secret)];

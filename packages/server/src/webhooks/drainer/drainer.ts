@@ -26,7 +26,7 @@ import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 
-export type DrainerOptions = {
+type DrainerOptions = {
   readonly sender: Sender;
   readonly secretBox: () => SecretBox;
   readonly timeoutSeconds: number;

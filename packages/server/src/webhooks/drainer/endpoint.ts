@@ -24,7 +24,7 @@ export type EndpointFacts = Breaker & {
  */
 export type AttemptRole = 'usual' | 'probe' | 'operator';
 
-export type AttemptEnd = {
+type AttemptEnd = {
   readonly isFailure: boolean;
   readonly durationMillis: number;
   /** Whether this process slept through it, or its proxy failed: that is not held against the endpoint. */

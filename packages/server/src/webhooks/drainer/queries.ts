@@ -57,7 +57,7 @@ export async function unlockLanes(db: Queryable, lanes: readonly number[]): Prom
 }
 
 /** An endpoint that has deliveries queued or pending, due now or later. */
-export type DueEndpoint = EndpointFacts & {
+type DueEndpoint = EndpointFacts & {
   /** Whether a drainer may send to it: it is enabled, and its receiver does not fetch by itself. */
   readonly enabled: boolean;
   readonly isDeleted: boolean;
@@ -229,7 +229,7 @@ export async function releaseDeliveries(
 }
 
 /** What it takes to send to an endpoint, with its secrets still sealed. */
-export type EndpointConfigRow = {
+type EndpointConfigRow = {
   id: string;
   url: string;
   retry_schedule: number[] | null;

@@ -6,7 +6,7 @@ export type Claim = Readonly<ClaimRequest> & {
   readonly onlyProbes: boolean;
 };
 
-export type SchedulerLimits = {
+type SchedulerLimits = {
   /** The most attempts in flight: of all tenants together, of one tenant, of one endpoint. */
   readonly total: number;
   readonly perTenant: number;

@@ -362,7 +362,7 @@ export async function countSealed(
     ) secrets where sealed is not null group by 1`);
 }
 
-export type SealedEndpoint = {
+type SealedEndpoint = {
   id: string;
   secret: Buffer;
   previous_secrets: Buffer[];

@@ -10,7 +10,7 @@ import { findKeyCheck, findOrMakeKeyCheck } from './queries.ts';
 const minLength = 32;
 const fileName = 'secret-key';
 
-export type KeySettings = {
+type KeySettings = {
   /** SVC_SECRET_KEY; unset: the file `secret-key` of the data folder. */
   readonly secretKey: string | undefined;
   /** SVC_SECRET_KEY_PREVIOUS: a key that only opens, or will only open, what is sealed. */
@@ -88,7 +88,7 @@ async function readKeys(
 }
 
 /** A key as it is derived from its text. `check` tells the database which key it is, and nothing else of it. */
-export type NamedKey = SecretKey & { readonly check: Buffer };
+type NamedKey = SecretKey & { readonly check: Buffer };
 
 function toKey(name: string, text: string): NamedKey {
   if (text.length < minLength) {

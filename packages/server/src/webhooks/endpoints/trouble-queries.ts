@@ -72,7 +72,7 @@ export async function listTroubled(
 /**
  * An endpoint of which somebody is told. After `until` it is disabled, or a certificate has ended; else that is null.
  */
-export type FailingEndpoint = {
+type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;

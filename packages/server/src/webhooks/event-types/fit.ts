@@ -3,7 +3,7 @@ import type * as schemas from 'typebox/schema';
 import { invalidInput } from '../../kernel/errors.ts';
 import { isDeeper } from '../../kernel/json-slices.ts';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What is wrong, and where: a JSON Pointer within the data. */
 export type Misfit = { readonly path: string; readonly message: string };

@@ -31,7 +31,7 @@ export async function findSampleText(db: Queryable, type: string): Promise<strin
 }
 
 /** What the catalogue has of a type, with schema and sample as JSON text; null is nothing. */
-export type TypeToStore = Pick<CatalogueType, 'type' | 'description' | 'deprecated'> & {
+type TypeToStore = Pick<CatalogueType, 'type' | 'description' | 'deprecated'> & {
   readonly schema: string | null;
   readonly sample: string | null;
 };

@@ -49,7 +49,7 @@ export async function listOfScope(
     order by incidents.created_at, id limit ${limit}`);
 }
 
-export type ErasedCounts = { cancelled: number; answers: number; keys: number };
+type ErasedCounts = { cancelled: number; answers: number; keys: number };
 
 /** Counts what an erasure of these incidents would remove beside their payloads. */
 export async function countErasable(db: Queryable, ids: readonly string[]): Promise<ErasedCounts> {

@@ -11,7 +11,7 @@ type Remain = Static<typeof incidentReceiptSchema>['remains'][number];
 type Caller = Pick<Parameters<Audit>[1], 'actor' | 'request'>;
 
 /** What incidents lose by an erasure, and what of them remains. */
-export type IncidentErasure = { erased: Erased; remains: Remain[] };
+type IncidentErasure = { erased: Erased; remains: Remain[] };
 
 /** So many incidents are read at once: their payloads may have 25 MiB. */
 const pageSize = 100;

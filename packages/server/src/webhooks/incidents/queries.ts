@@ -288,7 +288,7 @@ export async function countDeliveries(
 }
 
 /** The incidents that a list reads. An index has them in the order of the list. */
-export type IncidentSource = {
+type IncidentSource = {
   tenants: readonly string[] | null;
   /** Only this incident, or that of this delivery. */
   id: string | undefined;
@@ -301,7 +301,7 @@ export type IncidentSource = {
 };
 
 /** Filters that no index serves: the incidents of the source are read and compared. */
-export type SoughtIncidents = SoughtInBoth & {
+type SoughtIncidents = SoughtInBoth & {
   store: string | undefined;
   /** One delivery has to have what is sought of deliveries, and to go to this endpoint. */
   endpointId: string | undefined;

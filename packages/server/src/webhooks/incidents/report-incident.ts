@@ -30,7 +30,7 @@ export type Report = {
   traceParent: string | null;
 };
 
-export type ReportIncident = (actor: Actor, report: Report) => Promise<Accepted>;
+type ReportIncident = (actor: Actor, report: Report) => Promise<Accepted>;
 
 /** What became of one report of many: it is refused, or accepted, now or before under the same key. */
 export type ReportOutcome =

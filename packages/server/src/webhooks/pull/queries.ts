@@ -7,7 +7,7 @@ import { neverDue, numberNow } from '../order/queries.ts';
 import { configVersion, countedByHour, isPolled } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
-export type PolledEndpoint = {
+type PolledEndpoint = {
   is_polled: boolean;
   enabled: boolean;
   config_version: number;
@@ -68,7 +68,7 @@ export async function acknowledge(
 }
 
 /** A delivery that was handed out, as it is sent. */
-export type HandedOut = {
+type HandedOut = {
   position: string;
   id: string;
   idempotency_key: string;

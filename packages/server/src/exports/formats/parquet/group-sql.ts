@@ -88,7 +88,7 @@ function coldValue({ name, type }: ParquetColumn, slice: Slice): string {
 }
 
 /** Before the cell of what fits no column, the one of the fields that fit, as a JSON object with all of their columns. */
-export const fieldsCell = 'fields';
+const fieldsCell = 'fields';
 
 /** The cells in the order of a group's CSV. */
 export function groupCells({ columns, fields }: FileColumns): string[] {

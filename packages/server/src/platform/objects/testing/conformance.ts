@@ -12,13 +12,13 @@ import {
 } from '../objects.ts';
 
 /** An empty store, and a short way to put the same few bytes under many keys. */
-export type StoreUnderTest = {
+type StoreUnderTest = {
   readonly store: ObjectStore;
   readonly seed: (keys: readonly string[], content: string) => Promise<void>;
 };
 
 /** Another one for each call. */
-export type MakeStore = () => Promise<StoreUnderTest>;
+type MakeStore = () => Promise<StoreUnderTest>;
 
 const miB = 1024 * 1024;
 

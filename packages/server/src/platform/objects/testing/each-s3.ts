@@ -11,7 +11,7 @@ import { createS3Store } from '../s3.ts';
 import type { S3Limits } from '../s3-client.ts';
 
 /** What tests of S3 have at hand. */
-export type S3World = {
+type S3World = {
   /** The real server; undefined for s3rver. */
   readonly found: FoundS3 | undefined;
   readonly s3: TestS3;

@@ -21,7 +21,7 @@ export type ReaderWorld = {
   readonly put: (key: string, content: Buffer) => Promise<ObjectRef>;
 };
 
-export type ReaderWorlds = {
+type ReaderWorlds = {
   readonly s3: TestS3;
   /** Makes a folder that goes with the tests of the file. */
   readonly makeFolder: (name: string) => Promise<string>;

@@ -2,9 +2,9 @@ import { request } from 'node:http';
 import type { TestService } from '../../../../test/service.ts';
 
 /** An event as it came: `name` is `message` for records. */
-export type TailEvent = { readonly id: string; readonly name: string; readonly data: string };
+type TailEvent = { readonly id: string; readonly name: string; readonly data: string };
 
-export type OpenTail = {
+type OpenTail = {
   readonly status: number;
   readonly requestId: unknown;
   readonly events: readonly TailEvent[];

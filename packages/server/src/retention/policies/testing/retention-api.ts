@@ -21,13 +21,13 @@ import { createFileStore } from '../../../platform/objects/file-system.ts';
 import { createStoreWatch } from '../../../platform/objects/store-watch.ts';
 import { addRetentionRoutes } from '../../index.ts';
 
-export type ApiAnswer = {
+type ApiAnswer = {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   json: any;
 };
 
-export type RetentionApi = {
+type RetentionApi = {
   readonly db: TestDatabase;
   /** How often a route said that there is work. */
   readonly pokes: () => number;

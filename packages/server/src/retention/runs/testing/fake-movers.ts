@@ -9,7 +9,7 @@ export const nothingDone: TenantOutcome = {
   isBusy: false,
 };
 
-export type FakeMovers = Movers & {
+type FakeMovers = Movers & {
   /** What was asked for: `move T1 2026-03-16`. */
   readonly calls: string[];
   /** At work at the same time, at most. */

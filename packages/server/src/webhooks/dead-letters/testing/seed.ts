@@ -41,7 +41,7 @@ export async function seedEndpoint(
   return { id, tenant };
 }
 
-export type DeliverySeed = {
+type DeliverySeed = {
   status?: DeliveryStatus;
   failureClass?: FailureClass;
   error?: string;
