@@ -58,6 +58,16 @@ test('moves what is left with a later last day, and late records of days that ar
   expect(await differences(mover, 'TX')).toEqual([]);
 });
 
+test('the planner knows the days of many stores as soon as they have moved', async () => {
+  const stores = Array.from({ length: 1000 }, (_, n) => `s${n}`);
+  await addRecords(mover.db, makeRecords('wide', { days: days.slice(0, 1), stores, perDay: 1 }));
+  await mover.move('wide', '2001-03-31');
+  const known = await mover.db.query(sql`
+    select relname from pg_class
+    where relname in ('segment_days', 'leaf_days') and reltuples >= 1000 order by relname`);
+  expect(known).toEqual([{ relname: 'leaf_days' }, { relname: 'segment_days' }]);
+});
+
 test('names that are awkward in paths and in SQL are moved and merged', async () => {
   const tenant = `it's *[a]?%é\uFEFF 😀`;
   const stores = ['\uFEFF"x"', "o'hara", '*'];

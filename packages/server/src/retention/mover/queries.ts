@@ -345,3 +345,11 @@ export async function listDaysOfSegments(
 export async function lockPolicies(connection: Connection): Promise<void> {
   await connection.query(sql`select tenant from retention_policies where tenant = '*' for share`);
 }
+
+/**
+ * Has the planner learn what was added to the catalogue. Where it knows of other tenants alone, it takes any index of a
+ * tenant's days to be as good: looking up 359 days among 40,000 took 30 s, and 2 ms afterwards.
+ */
+export async function analyzeDays(db: Queryable): Promise<void> {
+  await db.query(sql`analyze (skip_locked) segment_days, leaf_days`);
+}

@@ -17,6 +17,7 @@ import {
   type VerifiedSegment,
 } from './move.ts';
 import {
+  analyzeDays,
   deleteOutSegments,
   deleteRemoval,
   endSwitched,
@@ -31,6 +32,9 @@ import {
 } from './queries.ts';
 import { copyMove, stepsOf, switchMove } from './transitions.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
+
+/** Days of stores in a move, after which the planner is told: it took 0.6 s on a busy machine. */
+const manyDays = 1000;
 
 type MoveResult = {
   readonly move: Move;
@@ -103,6 +107,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
           // platform/objects/fence.ts.
           if (work.in.length + work.out.length > 0) await context.fence.advance(work.signal);
           work = await switchMove(context, work, segments);
+          await learnDays(context, segments);
           break;
         case 'switched':
           work = await cleanUp(context, work);
@@ -124,6 +129,17 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
     const move = await failMove(context, work, error);
     return notSwitched(move, !error.isDamage);
   }
+}
+
+/** The server does this by itself, but up to a minute later, and of a large table only after a tenth of it has changed. */
+async function learnDays(
+  { db, log }: MoverContext,
+  segments: readonly VerifiedSegment[],
+): Promise<void> {
+  if (segments.reduce((sum, { days }) => sum + days.length, 0) < manyDays) return;
+  await analyzeDays(db).catch((err: unknown) => {
+    log.warn({ err }, 'the planner does not know yet what a move has added');
+  });
 }
 
 async function openWork(
