@@ -155,6 +155,15 @@ test('shows on a phone which view of ACCESS is chosen, and its table whole', asy
   };
   await expect.poll(() => right(chosen), patient).toBeLessThanOrEqual(390);
   expect(await right(page.getByRole('cell', { name: 'report incidents' }))).toBeLessThan(390);
+  const table = page.getByRole('region', { name: 'Who may what' });
+  expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
+});
+
+test('keeps the bar of ENDPOINTS in one row on a phone', async () => {
+  const page = await filled.open('/endpoints', { viewport: { width: 390, height: 844 } });
+  const top = async (name: string) => (await page.getByRole('button', { name }).boundingBox())?.y;
+  await page.getByRole('button', { name: 'New endpoint' }).waitFor();
+  expect(await top('New endpoint')).toBe(await top('Filter'));
 });
 
 test('keeps path and figures of the records in one row each on half a screen, and filters in two', async () => {

@@ -4,7 +4,7 @@ import { api } from '../api/client.ts';
 import type { PortalLink } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { Empty } from '../ui/list.tsx';
-import { ListBar } from '../ui/list-page.tsx';
+import { ListBar, NewButton } from '../ui/list-page.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
@@ -27,9 +27,7 @@ export function PortalView({ views, onNew }: { views: ReactNode; onNew: () => vo
   return (
     <>
       <ListBar left={views} queries={[list]}>
-        <Button variant="filled" onClick={onNew}>
-          New link
-        </Button>
+        <NewButton what="link" onClick={onNew} />
       </ListBar>
       <List
         queries={[list]}

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { includesScope, type Preset, presets, scopes, scopeTexts } from '../api/values.ts';
 import { ListBar } from '../ui/list-page.tsx';
 import { PanelBody } from '../ui/panel.tsx';
+import { roles } from '../ui/table/rows.tsx';
 import classes from './access.module.css';
 
 const names = Object.keys(presets) as Preset[];
@@ -12,7 +13,7 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
     <>
       <ListBar left={views} queries={[]} />
       <PanelBody label="Who may what">
-        <table className={classes.rights}>
+        <table {...roles.table} className={classes.rights}>
           <thead>
             <tr>
               <th scope="col">SCOPE</th>
@@ -24,16 +25,24 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
               ))}
             </tr>
           </thead>
-          <tbody>
+          <tbody {...roles.group}>
             {scopes.map((scope) => (
-              <tr key={scope}>
-                <th scope="row" className="mono">
+              <tr key={scope} {...roles.row}>
+                <th {...roles.rowHeader} scope="row" className="mono">
                   {scope}
                 </th>
-                <td>{scopeTexts[scope]}</td>
+                <td {...roles.cell}>{scopeTexts[scope]}</td>
                 {names.map((name) => (
-                  <td key={name}>
-                    {includesScope(presets[name], scope) ? 'yes' : <span className="muted">–</span>}
+                  <td
+                    key={name}
+                    {...roles.cell}
+                    {...(includesScope(presets[name], scope) && { 'data-preset': name })}
+                  >
+                    {includesScope(presets[name], scope) ? (
+                      <span>yes</span>
+                    ) : (
+                      <span className="muted">–</span>
+                    )}
                   </td>
                 ))}
               </tr>

@@ -6,7 +6,7 @@ import type { Scope } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Empty } from '../ui/list.tsx';
-import { ListBar } from '../ui/list-page.tsx';
+import { ListBar, NewButton } from '../ui/list-page.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
 import { useSession } from '../ui/session.ts';
 import type { Column } from '../ui/table/column.ts';
@@ -42,11 +42,7 @@ export function TokensView(props: {
   return (
     <>
       <ListBar left={props.views} queries={[list]}>
-        {hasScope('tokens:manage') && (
-          <Button variant="filled" onClick={props.onNew}>
-            New token
-          </Button>
-        )}
+        {hasScope('tokens:manage') && <NewButton what="token" onClick={props.onNew} />}
       </ListBar>
       <List
         queries={[list]}

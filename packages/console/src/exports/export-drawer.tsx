@@ -14,7 +14,7 @@ import { At } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { shellLine, sliceText } from '../ui/words.ts';
+import { countOf, shellLine, sliceText } from '../ui/words.ts';
 import classes from './drawer.module.css';
 import { DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
 import { ManifestPart } from './manifest.tsx';
@@ -238,7 +238,7 @@ function RemoveFileButton({ job }: { job: ExportJob }): ReactNode {
       answer="Remove"
       onYes={() => remove.mutate()}
     >
-      {`${job.file_name} can then not be downloaded any more. Its records, this entry and its manifest stay.`}
+      {`${job.file_name} (${countOf(job.rows_done, 'row')}, ${formatBytes(job.bytes)}) can then not be downloaded any more. Its records, this entry and its manifest stay.`}
     </AskButton>
   );
 }

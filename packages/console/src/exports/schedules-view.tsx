@@ -5,7 +5,7 @@ import type { ScheduleState } from '../api/values.ts';
 import { scheduleFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
 import { JobMark } from '../ui/job-line.tsx';
-import { ListBar } from '../ui/list-page.tsx';
+import { ListBar, NewButton } from '../ui/list-page.tsx';
 import type { Change } from '../ui/list-search.ts';
 import { Moment } from '../ui/marks.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
@@ -48,11 +48,7 @@ export function SchedulesView(props: {
         }
         queries={[list]}
       >
-        {isAdmin && (
-          <Button variant="filled" onClick={props.onNew}>
-            New schedule
-          </Button>
-        )}
+        {isAdmin && <NewButton what="schedule" onClick={props.onNew} />}
       </ListBar>
       <PagedList
         list="schedules"

@@ -25,7 +25,7 @@ export function NodeActions(props: {
         leftSection={copied ? <CheckIcon /> : <LinkIcon />}
         onClick={() => copy(window.location.href)}
       >
-        <span aria-live="polite">{copied ? 'Copied' : 'Copy link'}</span>
+        <span aria-live="polite">{copied ? 'COPIED' : 'COPY LINK'}</span>
       </Button>
       {hasScope('admin') && <MoreActions onErase={props.onErase} />}
     </>

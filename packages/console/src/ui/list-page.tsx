@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './list-page.module.css';
 import { NowProvider } from './marks.tsx';
@@ -43,6 +44,20 @@ function bringIntoView(button: HTMLButtonElement | null): void {
   button?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 }
 
+/** The button that makes one more of what is listed. On a phone it is a plus. */
+export function NewButton({ what, onClick }: { what: string; onClick: () => void }): ReactNode {
+  return (
+    <Button
+      className={classes.newButton}
+      variant="filled"
+      aria-label={`New ${what}`}
+      onClick={onClick}
+    >
+      <span>New {what}</span>
+    </Button>
+  );
+}
+
 /** The bar above a list: at its left what is shown of it, at its right how old it is, and what can be done. */
 export function ListBar({
   left,
@@ -58,7 +73,7 @@ export function ListBar({
   return (
     <div className={classes.bar}>
       {left}
-      <div className={classes.actions}>
+      <div className={`acts ${classes.actions}`}>
         {before}
         {note.queries.length > 0 && <PollNote {...note} />}
         {children}

@@ -86,7 +86,8 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   }),
   error,
   tenant,
-  event,
+  // So wide that it leaves before a target is cut.
+  { ...event, width: 168 },
   column.own('failed_at', 'FAILED', 80, {
     rank: 8,
     card: 'note',

@@ -78,7 +78,11 @@ export function useColumns<Row>(props: {
   const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   const definitions = useMemo(() => columns.map(defineColumn), [columns]);
-  const action = columns.find(({ isAction }) => isAction);
+  // Where none of the rows has a button, their column leaves its room to the others.
+  const action = columns.find(
+    ({ isAction, cell }) =>
+      isAction && (props.rows.length === 0 || props.rows.some((row) => Boolean(cell(row, -1)))),
+  );
   const ownPx = paddingPx + (hasSelection ? selectPx : 0) + (action === undefined ? menuPx : 0);
   const roomPx = props.roomPx - ownPx;
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });

@@ -288,10 +288,11 @@ type ConfirmationProps = {
 /** Asks before the backlog, the secret or the endpoint goes. */
 function Confirmation(props: ConfirmationProps): ReactNode {
   const { question, endpoint, onYes, onClose } = props;
-  const { text, ...words } = questions[question];
+  const { text, answer, ...words } = questions[question];
   return (
     <ConfirmDialog
       {...words}
+      answer={answer(endpoint)}
       {...(question === 'enable' && {
         safe: { answer: 'Enable and deliver', onYes: props.onKeepBacklog },
       })}
@@ -312,7 +313,7 @@ function waitText(backlog: Endpoint['backlog']): string {
 type QuestionWords = {
   title: string;
   keep?: string;
-  answer: string;
+  answer: (endpoint: Endpoint) => string;
   text: (endpoint: Endpoint) => string;
 };
 
@@ -320,25 +321,26 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
   enable: {
     title: 'Enable this endpoint?',
     keep: 'Keep it as it is',
-    answer: 'Enable and discard',
+    answer: ({ backlog }) => `Enable and discard ${backlogText(backlog)}`,
     text: ({ backlog, type }) =>
       `${waitText(backlog)} for it. ${type === 'pull' ? 'Its receiver fetches them' : 'They are sent as fast as its rate and its receiver allow'}, unless you discard them: that cannot be undone.`,
   },
   rotate: {
     title: 'Give it a new secret?',
-    answer: 'Rotate secret',
+    answer: () => 'Rotate secret',
     text: () =>
       'For 24 hours deliveries are signed with the old secret as well. The new one shows once.',
   },
   endOld: {
     title: 'End its old secrets?',
-    answer: 'End them',
+    answer: () => 'End them',
     text: () =>
       'Only the present secret signs from now on. A receiver that does not know it refuses what comes.',
   },
   delete: {
     title: 'Delete this endpoint?',
-    answer: 'Delete',
+    answer: ({ backlog }) =>
+      backlog.count === 0 ? 'Delete' : `Delete, and discard ${backlogText(backlog)}`,
     text: ({ backlog, ...endpoint }) =>
       `${waitText(backlog)} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
   },

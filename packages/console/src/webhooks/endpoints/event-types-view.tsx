@@ -8,7 +8,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { ActionForm } from '../../ui/form.tsx';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Empty, Loaded } from '../../ui/list.tsx';
-import { ListBar } from '../../ui/list-page.tsx';
+import { ListBar, NewButton } from '../../ui/list-page.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
@@ -68,11 +68,7 @@ export function EventTypesView(props: {
   return (
     <>
       <ListBar left={views} queries={[list]}>
-        {isKeeper && (
-          <Button variant="filled" onClick={() => onOpen(newType)}>
-            New type
-          </Button>
-        )}
+        {isKeeper && <NewButton what="type" onClick={() => onOpen(newType)} />}
       </ListBar>
       <List
         queries={[list]}

@@ -1,11 +1,10 @@
-import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { endpointFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
 import { noneOf } from '../../ui/hash-state.ts';
-import { ListBar, ListPage, ViewSwitch } from '../../ui/list-page.tsx';
+import { ListBar, ListPage, NewButton, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
@@ -83,9 +82,7 @@ export function EndpointsPage(): ReactNode {
         queries={[list]}
       >
         {hasScope('endpoints:manage') && (
-          <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
-            New endpoint
-          </Button>
+          <NewButton what="endpoint" onClick={() => panel.open('endpoint', newEndpoint)} />
         )}
       </ListBar>
       <PagedList

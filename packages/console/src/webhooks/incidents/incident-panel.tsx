@@ -78,6 +78,8 @@ function Actions(
 ): ReactNode {
   const { incident, deliveries, retries, erase } = props;
   const failed = deliveries?.data?.data.filter(isRetriable) ?? [];
+  const isWaiting = ({ status }: Delivery) => status === 'queued' || status === 'pending';
+  const waiting = deliveries?.data?.data.filter(isWaiting).length ?? 0;
   const { hasScope } = useSession();
   return (
     <div className="drawer-actions">
@@ -102,8 +104,7 @@ function Actions(
           answer="Erase"
           onYes={() => erase.mutate()}
         >
-          Its payload, its idempotency key and the stored answers of receivers go, for good. What
-          waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
+          {`Its payload, its idempotency key and the stored answers of receivers go, for good. ${waiting === 0 ? 'What waits to be sent' : `What waits to be sent (${countOf(waiting, 'delivery', 'deliveries')})`} is cancelled, and nothing can be retried. Times, sizes and states stay.`}
         </AskButton>
       )}
       <CopyText label="Copy payload" value={() => printJson(incident.body)} />
