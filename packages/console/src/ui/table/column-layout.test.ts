@@ -5,7 +5,6 @@ import {
   findBare,
   findLeaving,
   formatLayout,
-  missingPx,
   moveId,
   orderIds,
   ownLayout,
@@ -90,22 +89,6 @@ test('lets what is only offered leave, however much room there is', () => {
   expect([...findLeaving(columns, 5000)]).toEqual(['field']);
   expect([...findLeaving(columns, 320)]).toEqual(['field']);
   expect([...findLeaving(columns, 319)]).toEqual(['field', 'note']);
-});
-
-test('the main column is given the width of its longest text, up to a bound, by columns that are not needed', () => {
-  const rows = [{ url: 'x'.repeat(40) }, { url: null }];
-  const column = { width: 160, value: ({ url }: { url: string | null }) => url };
-  expect(missingPx(column, rows)).toBe(120);
-  expect(missingPx(column, [{ url: 'x'.repeat(99) }])).toBe(160);
-  expect(missingPx(column, [])).toBe(0);
-  const columns = [
-    { id: 'url', width: 160 },
-    { id: 'key', width: 100, rank: 3 },
-    { id: 'note', width: 100, rank: 4 },
-  ];
-  expect([...findLeaving(columns, 480, 120)]).toEqual([]);
-  expect([...findLeaving(columns, 479, 120)]).toEqual(['note']);
-  expect([...findLeaving(columns, 260, 120)]).toEqual(['note']);
 });
 
 test('a column of nothing is bare, unless it is the main one, is kept, or has no value', () => {

@@ -78,42 +78,18 @@ type Fitted = {
   readonly rank?: number | undefined;
 };
 
-/** Columns up to this rank say what a row is: they stay also where the main column is cut. */
-const lastNeeded = 3;
-
-/**
- * The ids of the columns that leave, so that the others fit into the room. Those that are only offered leave anyway, and
- * those that are not needed until the main column has so many pixels more than its least width.
- */
-export function findLeaving(
-  columns: readonly Fitted[],
-  roomPx: number,
-  morePx = 0,
-): ReadonlySet<string> {
+/** The ids of the columns that leave, so that the others fit into the room. Those that are only offered leave anyway. */
+export function findLeaving(columns: readonly Fitted[], roomPx: number): ReadonlySet<string> {
   const leaving = new Set<string>();
   let widthPx = columns.reduce((sum, { width }) => sum + width, 0);
   for (const { id, width, rank } of columns
     .filter(({ rank }) => rank !== undefined)
     .sort((a, b) => (b.rank ?? 0) - (a.rank ?? 0))) {
-    const askedPx = (rank ?? 0) > lastNeeded ? morePx : 0;
-    if (widthPx + askedPx <= roomPx && rank !== offered) break;
+    if (widthPx <= roomPx && rank !== offered) break;
     leaving.add(id);
     widthPx -= width;
   }
   return leaving;
-}
-
-const letterPx = 7;
-const mostWantedPx = 320;
-
-/** How many pixels more than its least width the longest text of the main column takes, up to a bound. */
-export function missingPx<Row>(
-  { value, width }: Pick<Column<Row>, 'value' | 'width'>,
-  rows: readonly Row[],
-): number {
-  if (value === undefined) return 0;
-  const texts = rows.map((row) => String(value(row) ?? '').length);
-  return Math.max(0, Math.min(mostWantedPx, Math.max(0, ...texts) * letterPx) - width);
 }
 
 /** The ids of the columns that have nothing to show in any of these rows, of which there are some. */

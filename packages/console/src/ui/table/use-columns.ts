@@ -18,7 +18,6 @@ import {
   findBare,
   findLeaving,
   formatLayout,
-  missingPx,
   orderIds,
   ownLayout,
   parseLayout,
@@ -74,7 +73,7 @@ export function useColumns<Row>(props: {
   roomPx: number;
 }): ColumnModel {
   const columns = props.columns as readonly Column<unknown>[];
-  const { hasSelection, rows } = props;
+  const { hasSelection } = props;
   const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   const definitions = useMemo(() => columns.map(defineColumn), [columns]);
@@ -88,9 +87,7 @@ export function useColumns<Row>(props: {
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
   const staying = columns.filter(({ rank }) => rank === undefined);
   const isCards = isPhone || widthOf(staying) > roomPx;
-  const bare = findBare(columns, rows).join(' ');
-  const main = columns.find(({ isMain }) => isMain);
-  const morePx = main === undefined ? 0 : missingPx(main, rows);
+  const bare = findBare(columns, props.rows).join(' ');
   const leaving = useMemo(() => {
     // What a person has chosen to see stays, and then the list scrolls sideways.
     const free = columns.filter(({ id }) => layout.shown[id] === undefined);
@@ -99,9 +96,9 @@ export function useColumns<Row>(props: {
     const full = free.filter(({ id }) => !ids.has(id));
     return new Set([
       ...free.filter(({ id }) => ids.has(id)).map(({ id }) => id),
-      ...findLeaving(full, roomPx, morePx),
+      ...findLeaving(full, roomPx),
     ]);
-  }, [columns, layout.shown, isCards, roomPx, bare, morePx]);
+  }, [columns, layout.shown, isCards, roomPx, bare]);
   const state = useMemo(
     () => ({
       columnOrder: orderIds(
