@@ -183,7 +183,7 @@ test('what a panel shows follows the selection', async () => {
   await expectPanel(page, /^TENANT CA/);
   const row = page.locator('tr[data-key="CA"]');
   await row.focus();
-  await page.keyboard.press('j');
+  await page.keyboard.press('k');
   await expectPanel(page, /^TENANT TX/);
   expect(hashOf(page)).toContain('panel=tenant/TX');
   // The focus stays in the list, so that one can go on.

@@ -44,7 +44,7 @@ export function Bar(props: BarProps): ReactNode {
           own={{
             run: search.run !== undefined && (
               <Button onClick={() => filter({ run: undefined })} title="Show the moves of all runs">
-                run <span className={ownClasses.id}>{shortId(search.run)}</span> ×
+                run {shortId(search.run)} ×
               </Button>
             ),
           }}
@@ -66,7 +66,7 @@ export function Bar(props: BarProps): ReactNode {
           </Button>
         </Filters>
       )}
-      <div className={classes.actions}>{props.children}</div>
+      <div className={`acts ${classes.actions}`}>{props.children}</div>
     </div>
   );
 }

@@ -91,7 +91,6 @@ export const theme = createTheme({
   components: {
     Button: {
       defaultProps: { size: 'xs', variant: 'default' } satisfies Partial<ButtonProps>,
-      styles: { label: { textTransform: 'uppercase' } },
       vars: (_theme: unknown, props: ButtonProps) => ({
         root: props.size === undefined || props.size === 'xs' ? buttonVars : {},
       }),

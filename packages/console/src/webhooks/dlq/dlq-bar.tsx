@@ -98,7 +98,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
             </Button>
           )}
         </Filters>
-        <div className={classes.actions}>
+        <div className={`acts ${classes.actions}`}>
           <ViewSwitch
             label="View"
             views={['rows', 'groups']}
