@@ -66,7 +66,7 @@ async function visitRetention(page: Page, visit: Visit): Promise<void> {
   await visit('retention-run', page);
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await recordRows(page).first().click();
+  await page.locator('tr[data-key="CA"]').click();
   await drawerOf(page).getByRole('link', { name: 'all of them in the journal' }).waitFor();
   await visit('retention-tenant', page);
   await page.goto('/#/retention?view=journal');

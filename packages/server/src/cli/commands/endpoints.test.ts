@@ -308,7 +308,7 @@ test('endpoints show tells the last error first, how it answered, and what to lo
   );
   expect(stdout).toMatch(/^ordered +by group; what is abandoned blocks the others$/m);
   expect(stdout).toContain(
-    'case 1  1,000+ waiting since 2026-03-05 11:58:00  dlv_9  503 Service Unavailable, abandoned',
+    'case 1  1,000+ waiting since 2026-03-05 11:58:00 UTC  dlv_9  503 Service Unavailable, abandoned',
   );
   expect(stderr).toContain("svcctl endpoints skip ep_1 --key 'case 1'");
   expect(stderr).toContain('svcctl dlq retry --all --status abandoned --endpoint ep_1');
