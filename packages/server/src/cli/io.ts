@@ -98,12 +98,16 @@ export type Timeouts = {
   readonly answerMillis: number;
   /** The longest wait between two pieces of an answer's body. */
   readonly idleMillis: number;
+  /** The longest wait of a shell for completions. */
+  readonly completionMillis: number;
 };
 
 export const defaultTimeouts: Timeouts = {
   connectMillis: 10_000,
   answerMillis: 60_000,
   idleMillis: 120_000,
+  // A shell feels broken when it waits longer.
+  completionMillis: 300,
 };
 
 /** Whether a stream is a terminal that understands cursor movements. */

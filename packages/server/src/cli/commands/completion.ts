@@ -26,8 +26,6 @@ export function completionOf(createWhole: () => Promise<Command>): Described {
   });
 }
 
-/** A shell feels broken when it waits longer than this for completions. */
-const limitMillis = 300;
 const mostNames = 50;
 
 /** A hidden command. The completion scripts call it for names that only the service knows. */
@@ -38,7 +36,8 @@ export const __complete = command({
   examples: ['svcctl __complete tenant -- T'],
   options: [['--describe', 'print behind each, and a tab, what it is']],
   async act(context, { describe }, [what, prefix = '', ...words]) {
-    const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
+    const limit = AbortSignal.timeout(context.io.timeouts.completionMillis);
+    const signal = AbortSignal.any([context.io.signal, limit]);
     // Behind a command, --profile is an option of its own.
     const profile = words[1] === '--profile' ? words[2] : context.profile();
     let names: readonly Name[];

@@ -53,7 +53,10 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       const { longestSleepMillis = 0 } = options;
       if (longestSleepMillis > 0) await delay(Math.min(ms, longestSleepMillis));
     },
-    timeouts: { connectMillis: 5000, answerMillis: 5000, idleMillis: 5000, ...options.timeouts },
+    timeouts: {
+      ...{ connectMillis: 5000, answerMillis: 5000, idleMillis: 5000, completionMillis: 5000 },
+      ...options.timeouts,
+    },
   };
   const code = await runCli(argv, io);
   if (options.cwd === undefined) await rm(cwd, { recursive: true });
