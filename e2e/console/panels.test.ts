@@ -45,7 +45,7 @@ const cases = (): readonly Case[] => [
     open: press('EXPORT spring'),
   },
   { place: '/exports', panel: `export/${ids.export}`, title: /^EXPORT TX/, open: openFirst },
-  { place: '/retention', panel: 'tenant/CA', title: /^TENANT CA/, open: openFirst },
+  { place: '/retention', panel: 'tenant/TX', title: /^TENANT TX/, open: openFirst },
   {
     place: '/retention',
     panel: 'tenant/*',
