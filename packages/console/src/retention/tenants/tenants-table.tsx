@@ -38,7 +38,7 @@ export const tenantColumns: readonly Column<TenantState>[] = [
     cell: (row, tabIndex) => <ShareBar share={row} tabIndex={tabIndex} />,
     value: ({ hot_count }) => hot_count,
   }),
-  column.own('due', 'DUE NOW', 136, {
+  column.own('due', 'DUE NOW', 168, {
     isFigure: true,
     rank: 1,
     card: 'fact',
