@@ -51,7 +51,11 @@ async function skip(
     }
     return id;
   });
-  const due = await db.transaction((connection) => passOn(connection, [of]));
+  // What goes now is looked up before anybody can send it: a fast receiver has had it a moment later.
+  const { due, next } = await db.transaction(async (connection) => ({
+    due: await passOn(connection, [of]),
+    next: await queries.findHead(connection, of),
+  }));
   if (due.length > 0) options.wakeUp.wake(due);
-  return { key, skipped, next: await queries.findHead(db, of) };
+  return { key, skipped, next };
 }
