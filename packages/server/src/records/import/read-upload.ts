@@ -72,6 +72,7 @@ export async function readUpload(
     if (days.length > mostUploadDays) {
       throw new UploadFault(`it holds more than ${mostUploadDays} days of stores`);
     }
+    // What is no JSON is refused here, before its keys are read as such.
     const triples = days.map((day) => toTriple(tenant, day));
     if (keySets.length > mostKeySets) {
       throw new UploadFault(`its enrichments have more than ${mostKeySets} different sets of keys`);
