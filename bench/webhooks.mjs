@@ -4,6 +4,7 @@ import { benchDeadLetters, benchRearm } from './webhooks/dead-letters.mjs';
 import { benchFilters } from './webhooks/filters.mjs';
 import { benchOrdered } from './webhooks/ordered.mjs';
 import { benchIncidents, benchThroughput } from './webhooks/rates.mjs';
+import { benchReplay } from './webhooks/replay.mjs';
 
 const sections = {
   incidents: benchIncidents,
@@ -16,6 +17,7 @@ const sections = {
   throttled: benchThrottled,
   'dead-letters': benchDeadLetters,
   rearm: benchRearm,
+  replay: benchReplay,
 };
 
 const standard = {
@@ -29,6 +31,7 @@ const standard = {
   throttled: { seconds: 120 },
   deadLetters: { few: 10_000, many: 1_000_000, requests: 300 },
   rearm: { rows: 1_000_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
+  replay: { rows: 50_000, warmSeconds: 2, seconds: 30 },
 };
 
 /** How much each kind of run measures; `smallest` only shows that a section still runs. */
@@ -44,6 +47,7 @@ const sizes = {
     throttled: { seconds: 1 },
     deadLetters: { few: 500, many: 1000, requests: 2 },
     rearm: { rows: 500, warmSeconds: 0.2, beforeSeconds: 0.3, duringSeconds: 0.5 },
+    replay: { rows: 500, warmSeconds: 0.2, seconds: 0.5 },
   },
   quick: {
     incidents: { requests: 8000, pairs: 1 },
@@ -56,6 +60,7 @@ const sizes = {
     throttled: { seconds: 30 },
     deadLetters: { few: 2000, many: 50_000, requests: 50 },
     rearm: { rows: 20_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
+    replay: { rows: 10_000, warmSeconds: 2, seconds: 10 },
   },
   standard,
   full: standard,

@@ -52,12 +52,13 @@ export function receivedRate({ count, distinct, elapsedMillis }, wanted) {
 export async function startArrivals(scope) {
   const arrived = new Map();
   const waiting = new Map();
-  let status = 204;
+  let [status, keyless] = [204, 0];
   const url = await serve(scope, async (request, response) => {
     const text = await bodyOf(request);
     const at = performance.now();
     response.writeHead(status, { connection: 'keep-alive' }).end();
     const { key } = JSON.parse(text).data;
+    if (key === undefined) keyless += 1;
     if (!arrived.has(key)) arrived.set(key, at);
     waiting.get(key)?.(at);
   });
@@ -66,6 +67,8 @@ export async function startArrivals(scope) {
     answer(next) {
       status = next;
     },
+    /** How many webhooks without a key came. */
+    keyless: () => keyless,
     forget: (key) => arrived.delete(key),
     arrivalOf: (key) =>
       arrived.has(key)
