@@ -1,6 +1,7 @@
 import { runSections } from './lib/run-sections.mjs';
 import { benchDatasets } from './records/datasets.mjs';
 import { benchExport } from './records/export.mjs';
+import { benchFind } from './records/find.mjs';
 import { benchImport } from './records/import.mjs';
 import { benchIngest, benchSingles } from './records/ingest.mjs';
 import { benchPages } from './records/pages.mjs';
@@ -13,6 +14,7 @@ const sections = {
   datasets: benchDatasets,
   pages: benchPages,
   times: benchTimes,
+  find: benchFind,
   export: benchExport,
 };
 
@@ -28,6 +30,7 @@ const sizes = {
     datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
     pages: { records: 12_000, requests: 2 },
     times: { stores: 200, days: 4, requests: 2 },
+    find: { flights: 3000, requests: 2 },
     export: { flights: 6000, pairs: 1, firstBytes: 1, watchMillis: 100 },
   },
   quick: {
@@ -37,6 +40,7 @@ const sizes = {
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
     pages: { records: 30_000, requests: 60 },
     times: { stores: 2000, days: 10, requests: 30 },
+    find: { flights: 60_000, requests: 60 },
     export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMillis: 1000 },
   },
   standard: {
@@ -46,6 +50,7 @@ const sizes = {
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
     times: { stores: 20_000, days: 20, requests: 100 },
+    find: { flights: 1_000_000, requests: 300 },
     export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
   full: {
@@ -55,6 +60,7 @@ const sizes = {
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },
     times: { stores: 20_000, days: 20, requests: 300 },
+    find: { flights: 3_000_000, requests: 1000 },
     export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
 };
