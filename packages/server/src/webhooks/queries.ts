@@ -1,5 +1,5 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 import { addedTimes, timesOf } from './answer-queries.ts';
 import { placed } from './lanes.ts';
@@ -373,4 +373,12 @@ export async function eraseAnswers(
     where (lane, delivery_id, number) in (select a.lane, a.delivery_id, a.number from ${attemptsWithAnswers(deliveries)})
     returning 1`);
   return rows.length;
+}
+
+/** The time of the database, in seconds since 1970. It is signed, since the clock of this process may be wrong. */
+export async function readWallSeconds(db: Queryable): Promise<number> {
+  const rows = await db.query<{ seconds: number }>(
+    sql`select floor(extract(epoch from clock_timestamp()))::float8 as seconds`,
+  );
+  return onlyRow(rows).seconds;
 }

@@ -15,6 +15,7 @@ import { insertIncidents } from '../incidents/queries.ts';
 import { payloadText } from '../incidents/report-incident.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { readWallSeconds } from '../queries.ts';
 import { type EndpointCall, withLocked } from './change-endpoint.ts';
 
 const type = 'webhook.ping';
@@ -96,7 +97,7 @@ async function attempt(
   const config = configs.get(row.endpoint_id);
   if (config === undefined) throw new Error('the endpoint of a ping vanished');
   const startedAt = now();
-  const wallSeconds = Math.floor(options.clock() / 1000);
+  const wallSeconds = await readWallSeconds(db);
   const time = { nowMillis: startedAt, wallSeconds, onSent: () => {} };
   const result = await deliverOnce(options.ping.sender, row, config, time);
   const made = { result, lease, startedAt, random: Math.random(), breaker: null };

@@ -13,9 +13,10 @@ import { found, toEndpointId } from '../endpoints/endpoints.ts';
 import { countedOut, giveUp } from '../forget.ts';
 import type { WebhookOptions } from '../options.ts';
 import type { polledSchema } from '../pull.contract.ts';
+import { readWallSeconds } from '../queries.ts';
 import * as queries from './queries.ts';
 
-type Options = Pick<WebhookOptions, 'cursorKey' | 'clock' | 'secretBox' | 'deliveryDays'>;
+type Options = Pick<WebhookOptions, 'cursorKey' | 'secretBox' | 'deliveryDays'>;
 type Polled = Static<typeof polledSchema>;
 
 const waiting = { total: 256, each: 32 };
@@ -38,8 +39,7 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
     const scope = { list: 'poll', filters: { endpoint: id } };
     const position =
       after === undefined ? '0' : (decodeCursor(options.cursorKey(), scope, after).key[0] ?? '0');
-    const take = () =>
-      takeNext(db, configs, options.clock, { id, reach, by: actor.name, after: position, limit });
+    const take = () => takeNext(db, configs, { id, reach, by: actor.name, after: position, limit });
     const own = budget.of(callerOf(actor));
     if (wait > 0 && !own.take(1)) throw pollsBusy();
     try {
@@ -89,7 +89,6 @@ type Taking = { id: string; reach: Reached; by: string; after: string; limit: nu
 async function takeNext(
   db: Database,
   configs: EndpointConfigs,
-  clock: Options['clock'],
   { id, reach, by, after, limit }: Taking,
 ): Promise<{ data: Polled['data']; last: string | undefined }> {
   const { endpoint, rows } = await db.transaction(async (connection) => {
@@ -109,7 +108,7 @@ async function takeNext(
   });
   await configs.load([{ endpoint_id: id, config_version: endpoint.config_version }]);
   const config = found(configs.get(id));
-  const time = { nowMillis: performance.now(), wallSeconds: Math.floor(clock() / 1000) };
+  const time = { nowMillis: performance.now(), wallSeconds: await readWallSeconds(db) };
   const data = rows.map((row) => {
     const headers = headersOf(row, config, time);
     if (typeof headers === 'string') throw new AppError('not_ready', { detail: headers });
