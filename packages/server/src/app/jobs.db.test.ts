@@ -167,7 +167,7 @@ test.each([
   ],
   [
     'verification',
-    'Checks the cold data of T: no problems found.',
+    'Checks the cold data of T: no problems so far.',
     { done: 0, total: null, unit: 'bytes' },
     '/retention/verify/',
   ],

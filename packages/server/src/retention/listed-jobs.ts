@@ -1,4 +1,4 @@
-import { numberOf } from '../kernel/values.ts';
+import { numberOf, workStates } from '../kernel/values.ts';
 import { type ListedKind, ofTenants } from '../platform/jobs/listed.ts';
 import { listedImports } from './mover/import-queries.ts';
 import { listedRuns } from './runs/queries.ts';
@@ -29,10 +29,13 @@ export const verificationsAsJobs: ListedKind<{
 }> = {
   ...{ kind: 'verification', scope: 'enrichment:read', unit: 'bytes', path: '/retention/verify' },
   table: listedVerifications,
-  summary({ tenant, told: { is_limited, problems, sample_percent: percent } }) {
+  summary({ tenant, state, told }) {
+    const { is_limited, problems, sample_percent: percent } = told;
     const sample = percent === null ? '' : `${percent} % of `;
     const found = problems === 0 ? 'no problems' : numberOf(problems, 'problem');
-    return `Checks ${sample}the cold data ${ofTenants(tenant, is_limited)}: ${found} found.`;
+    const isUnderWay = workStates.some((open) => open === state);
+    const end = isUnderWay ? 'so far' : 'found';
+    return `Checks ${sample}the cold data ${ofTenants(tenant, is_limited)}: ${found} ${end}.`;
   },
   hasFaults: ({ problems }) => problems > 0,
 };
