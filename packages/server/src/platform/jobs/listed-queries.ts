@@ -68,13 +68,14 @@ export async function listJobRows<Shown extends Row>(
     order by ${at} desc, j.id desc limit ${page.limit}`);
 }
 
-/** Finds a job of a kind; undefined when it is unknown or out of reach. */
+/** Finds a job of a kind; undefined when the id is none, or the job is unknown or out of reach. */
 export async function findJobRow<Shown extends Row>(
   db: Queryable,
   source: JobSource,
   columns: Sql,
   { id, reach }: { id: string; reach: Reach },
 ): Promise<Shown | undefined> {
+  if (!/^\w{1,100}$/.test(id)) return undefined;
   const rows = await db.query<Shown>(sql`${selectJobs(source, columns, reach)} and j.id = ${id}`);
   return rows[0];
 }

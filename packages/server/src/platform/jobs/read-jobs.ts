@@ -23,8 +23,7 @@ export async function readJob<Shown extends Row>(
   actor: Actor,
   id: string,
 ): Promise<Shown> {
-  const isId = /^\w{1,100}$/.test(id);
-  const job = isId ? await findJob<Shown>(db, table, { id, reach: actor.tenants }) : undefined;
+  const job = await findJob<Shown>(db, table, { id, reach: actor.tenants });
   if (job !== undefined) return job;
   const { code, detail } = table.missing;
   throw new AppError(code, { detail });
