@@ -30,7 +30,7 @@ export { startHoldingBack } from './hold-back.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
 export { createReportIncident } from './incidents/report-incident.ts';
 export { countTroubles, readWebhooksOverview } from './read-overview.ts';
-export { listReplaysAsJobs } from './replays/listed-replays.ts';
+export { listReplaysAsJobs } from './replays/replays.ts';
 export { startReplays } from './replays/run-replays.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';

@@ -1,10 +1,13 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { type JobSource, selectJobs } from '../platform/jobs/listed-queries.ts';
 import type { Queryable, Row } from '../platform/postgres/database.ts';
-import type { RetryState } from './values.ts';
+import type { JobRow } from './contract.ts';
+import type { BulkAction, RetryState } from './values.ts';
 
-/** Where jobs are stored that operators pause, pace and cancel. In all statements the table is called `j`. */
-export type PacedTable = {
-  readonly name: 'dead_letter_jobs' | 'replays';
+/** Where jobs are stored that operators pause, pace and cancel. */
+export type PacedTable = JobSource & {
+  /** What each job is called where all that is under way is told. */
+  readonly kind: Sql;
   /** The columns that callers see of a job. */
   readonly columns: Sql;
   /** When a job may go on by its rate; null: at once. */
@@ -29,6 +32,40 @@ export async function changePaced<Job extends Row>(
   const rows = await db.query<Job>(sql`
     update ${raw(name)} j set ${join(sets)} where j.id = ${id} and j.state in ('running', 'paused')
     returning ${columns}`);
+  return rows[0];
+}
+
+type OpenJob = Pick<
+  JobRow,
+  'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'
+> & { kind: BulkAction | 'replay' };
+
+/** Lists jobs that have not ended, the oldest first, and how far they are. An index has only these. */
+export async function listOpen(
+  db: Queryable,
+  table: PacedTable,
+  reach: readonly string[] | null,
+  limit: number,
+): Promise<OpenJob[]> {
+  const columns = sql`${table.kind} as kind, j.id, j.state, j.tenant, j.rows_done, j.rows_skipped, j.rows_total`;
+  return db.query<OpenJob>(sql`
+    ${selectJobs(table, columns, reach)} and j.state in ('running', 'paused')
+    order by j.created_at, j.id limit ${limit}`);
+}
+
+/**
+ * Locks the running job that has waited longest and may go on, until the transaction ends. One of which another process
+ * does a share is skipped.
+ */
+export async function lockReady<Job extends Row>(
+  db: Queryable,
+  { name, dueAt }: PacedTable,
+  columns: Sql,
+): Promise<Job | undefined> {
+  const rows = await db.query<Job>(sql`
+    select ${columns} from ${raw(name)} j
+    where j.state = 'running' and coalesce(${dueAt} <= clock_timestamp(), true)
+    order by j.updated_at, j.id limit 1 for update of j skip locked`);
   return rows[0];
 }
 

@@ -1,14 +1,15 @@
 import type { Actor } from '../kernel/actor.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import type { JobRow, WebhooksOverview } from './contract.ts';
-import { listBulkJobs, listOpenBulkJobs } from './dead-letters/job-queries.ts';
+import type { WebhooksOverview } from './contract.ts';
+import { bulkTable, listBulkJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { toListed } from './endpoints/endpoints.ts';
 import { withFaring } from './endpoints/story.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours } from './hours.ts';
-import { listOpenReplays } from './replays/queries.ts';
+import { listOpen } from './paced-queries.ts';
+import { replayTable } from './replays/queries.ts';
 import { deadLetterStatuses } from './values.ts';
 
 /** The hours of two days, and so many endpoints and jobs. */
@@ -21,13 +22,9 @@ export async function readWebhooksOverview(
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
   const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(toListed);
-  const jobs = await listOpenBulkJobs(db, tenants, mostJobs);
-  const [last] = await listBulkJobs(
-    db,
-    { reach: tenants, action: undefined },
-    { after: null, limit: 1 },
-  );
-  const replays = await listOpenReplays(db, tenants, mostJobs);
+  const jobs = await listOpen(db, bulkTable, tenants, mostJobs);
+  const [last] = await listBulkJobs(db, { reach: tenants }, { after: null, limit: 1 });
+  const replays = await listOpen(db, replayTable, tenants, mostJobs);
   return {
     webhooks: {
       pending: await sumCounts(db, { statuses: ['pending'], tenants }),
@@ -37,20 +34,19 @@ export async function readWebhooksOverview(
       endpoints: await withFaring(db, endpoints),
       last_job: last ?? null,
     },
-    work: [
-      ...jobs.map((job) => toWork(job.action, job)),
-      ...replays.map((job) => toWork('replay', job)),
-    ],
+    work: [...jobs, ...replays].map(toWork),
   };
 }
 
-function toWork(
-  kind: WorkRow['kind'],
-  job: Pick<JobRow, 'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'>,
-): WorkRow {
+function toWork({
+  kind,
+  id,
+  tenant,
+  ...job
+}: Awaited<ReturnType<typeof listOpen>>[number]): WorkRow {
   const state = job.state === 'paused' ? 'paused' : 'running';
   const done = job.rows_done + job.rows_skipped;
-  return { kind, id: job.id, state, tenant: job.tenant, done, total: job.rows_total };
+  return { kind, id, state, tenant, done, total: job.rows_total };
 }
 
 /** How many deliveries have no attempts left, and how many endpoints fare ill, within a caller's reach. */

@@ -101,7 +101,7 @@ export async function listBulkJobs(
 
 /** A bulk job. Throws 404 `retry_job_not_found` of retries, else `job_not_found`. */
 export async function getBulkJob(db: Queryable, actor: Actor, of: Of, id: string): Promise<JobRow> {
-  const job = /^\w{1,100}$/.test(id) ? await queries.findBulkJob(db, actor.tenants, id) : undefined;
+  const job = await queries.findBulkJob(db, actor.tenants, id);
   if (job !== undefined && (of === 'any' || job.action === of)) return job;
   if (of === 'retry') {
     throw new AppError('retry_job_not_found', {

@@ -1,15 +1,9 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
-import {
-  findJobRow,
-  type JobSource,
-  type ListedTable,
-  listJobRows,
-  selectJobs,
-} from '../../platform/jobs/listed-queries.ts';
+import { findJobRow, type ListedTable, listJobRows } from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
-import type { PacedTable } from '../paced-queries.ts';
+import { lockReady, type PacedTable } from '../paced-queries.ts';
 import type { BulkAction, DeadLetterStatus, FailureClass } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
@@ -66,14 +60,14 @@ export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<Job
 /** Selects jobs whose makers could touch no other tenants than these; null means all. */
 const isInReach = (reach: Reach) => sql`(${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
 
-const source: JobSource = {
-  ...{ name: 'dead_letter_jobs', requestedAt: 'created_at' },
-  ...{ isListed: sql`j.action in ('retry', 'purge')`, isInReach },
+export const bulkTable: PacedTable = {
+  ...{ name: 'dead_letter_jobs', requestedAt: 'created_at', kind: raw('j.action') },
+  ...{ isListed: sql`j.action in ('retry', 'purge')`, isInReach, columns, dueAt, ended: [] },
 };
 
 /** Where the list of all jobs finds those of an action. */
 export const listedBulk = (action: BulkAction): ListedTable => ({
-  ...{ ...source, isListed: sql`j.action = ${action}` },
+  ...{ ...bulkTable, isListed: sql`j.action = ${action}` },
   ...{ state: raw('j.state'), requestedBy: raw('j.created_by'), error: raw('null') },
   ...{ startedAt: null, finishedAt: 'finished_at' },
   ...{ done: raw('j.rows_done + j.rows_skipped'), total: raw('j.rows_total') },
@@ -82,47 +76,22 @@ export const listedBulk = (action: BulkAction): ListedTable => ({
     'counts', j.outcome -> 'counts', 'is_settled', j.settled_at is not null)`,
 });
 
-const ofAction = (action: BulkAction | undefined): Sql[] =>
-  action === undefined ? [] : [sql`j.action = ${action}`];
-
-/** Lists bulk jobs, the newest first, beginning after `after`. */
+/** Lists bulk jobs, the newest first, beginning after `after`: all, or those of an action or for an endpoint alone. */
 export async function listBulkJobs(
   db: Queryable,
-  { reach, action }: { reach: Reach; action: BulkAction | undefined },
+  of: { reach: Reach; action?: BulkAction | undefined; endpointId?: string },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<JobRow[]> {
-  return listJobRows<JobRow>(db, source, columns, { reach, conditions: ofAction(action) }, page);
-}
-
-export async function listBulkJobsOf(
-  db: Queryable,
-  reach: Reach,
-  { endpointId, limit }: { endpointId: string; limit: number },
-): Promise<JobRow[]> {
-  return db.query<JobRow>(sql`
-    ${selectJobs(source, columns, reach)} and j.endpoint_id = ${endpointId}
-    order by j.created_at desc, j.id desc limit ${limit}`);
-}
-
-/** Bulk jobs that have not ended, the oldest first. An index has only these. */
-export async function listOpenBulkJobs(
-  db: Queryable,
-  reach: Reach,
-  limit: number,
-): Promise<JobRow[]> {
-  return db.query<JobRow>(sql`
-    ${selectJobs(source, columns, reach)} and j.state in ('running', 'paused')
-    order by j.created_at, j.id limit ${limit}`);
+  const { reach, action, endpointId } = of;
+  const conditions: Sql[] = [];
+  if (action !== undefined) conditions.push(sql`j.action = ${action}`);
+  if (endpointId !== undefined) conditions.push(sql`j.endpoint_id = ${endpointId}`);
+  return listJobRows<JobRow>(db, bulkTable, columns, { reach, conditions }, page);
 }
 
 /** Finds a bulk job; undefined when it is unknown or its maker could touch more tenants than the caller. */
-export async function findBulkJob(
-  db: Queryable,
-  reach: Reach,
-  id: string,
-): Promise<JobRow | undefined> {
-  return findJobRow<JobRow>(db, source, columns, { id, reach });
-}
+export const findBulkJob = (db: Queryable, reach: Reach, id: string) =>
+  findJobRow<JobRow>(db, bulkTable, columns, { id, reach });
 
 /** Whether somebody of this name has asked for a purge within the last day. */
 export async function hasPurgedToday(db: Queryable, name: string): Promise<boolean> {
@@ -140,8 +109,6 @@ export async function hasOldAbandoned(db: Queryable, days: number): Promise<bool
   return rows.length > 0;
 }
 
-export const bulkTable: PacedTable = { name: 'dead_letter_jobs', columns, dueAt, ended: [] };
-
 /** How far a job has got: the status that it works on, and the last row of that status it looked at. */
 type JobProgress = {
   max_attempts?: number;
@@ -158,18 +125,16 @@ export type OpenJob = JobFilter &
     position: JobProgress | null;
   };
 
-/** Locks the running job that has waited longest and may go on, until the transaction ends; others' are skipped. */
-export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> {
-  const rows = await db.query<OpenJob>(sql`
-    select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
+/** See `lockReady`. */
+export const lockReadyJob = (db: Queryable) =>
+  lockReady<OpenJob>(
+    db,
+    bulkTable,
+    sql`j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
       ${instantText('j.failed_from')} as failed_from,
       ${instantText('least(j.failed_to, j.snapshot_at)')} as failed_until, j.reach, j.rate, j.position,
-      j.rows_done, j.created_by
-    from dead_letter_jobs j
-    where j.state = 'running' and coalesce(${dueAt} <= clock_timestamp(), true)
-    order by j.updated_at, j.id limit 1 for update skip locked`);
-  return rows[0];
-}
+      j.rows_done, j.created_by`,
+  );
 
 /** Which of these endpoints somebody has disabled since this bulk retry was made. */
 export async function findClosedSince(

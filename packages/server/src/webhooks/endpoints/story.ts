@@ -1,6 +1,6 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow, EndpointStory } from '../contract.ts';
-import { listBulkJobsOf } from '../dead-letters/job-queries.ts';
+import { listBulkJobs } from '../dead-letters/job-queries.ts';
 import { listRows } from '../dead-letters/read-queries.ts';
 import { withHours } from '../hours.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
@@ -50,7 +50,7 @@ export async function readStory(
     polled: await queries.findPolledState(db, id),
     dead_letters: await queries.countDeadLettersOf(db, id),
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
-    jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
+    jobs: await listBulkJobs(db, { reach, endpointId: id }, { after: null, limit: mostJobs }),
     replays: await queries.listReplaysTo(db, id, mostJobs),
   };
 }

@@ -1,6 +1,5 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
-import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
-import { isOfTenants } from '../../platform/jobs/listed-queries.ts';
+import { findJobRow, isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
@@ -8,7 +7,7 @@ import { armed, countOut } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
-import type { PacedTable } from '../paced-queries.ts';
+import { lockReady, type PacedTable } from '../paced-queries.ts';
 import { isHeldBack, isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
 
@@ -297,42 +296,22 @@ export async function findOverlapping(
   return rows[0]?.id;
 }
 
-/** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
-export async function findReplay(
-  db: Queryable,
-  reach: Reach,
-  id: string,
-): Promise<ReplayRow | undefined> {
-  const rows = await db.query<ReplayRow>(
-    sql`select ${columns} from replays j where j.id = ${id} and ${isOfTenants(reach)}`,
-  );
-  return rows[0];
-}
+export const replayTable: PacedTable = {
+  ...{ name: 'replays', requestedAt: 'created_at', isInReach: isOfTenants, kind: raw(`'replay'`) },
+  ...{ columns, dueAt: raw('j.ready_at'), ended: [raw('ready_at = null'), raw('error = null')] },
+};
 
-export async function listOpenReplays(
-  db: Queryable,
-  reach: Reach,
-  limit: number,
-): Promise<
-  Pick<ReplayRow, 'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'>[]
-> {
-  return db.query(sql`
-    select j.id, j.state, j.tenant, j.rows_done, j.rows_skipped, j.rows_total from replays j
-    where j.state in ('running', 'paused') and ${isOfTenants(reach)} order by j.created_at, j.id limit ${limit}`);
-}
+/** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
+export const findReplay = (db: Queryable, reach: Reach, id: string) =>
+  findJobRow<ReplayRow>(db, replayTable, columns, { id, reach });
 
 export const listedReplays: ListedTable = {
-  ...{ name: 'replays', isInReach: isOfTenants, state: raw('j.state'), error: raw('j.error') },
-  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: 'finished_at' },
+  ...{ ...replayTable, state: raw('j.state'), error: raw('j.error') },
+  ...{ startedAt: null, finishedAt: 'finished_at' },
   ...{ requestedBy: raw('j.created_by'), done: raw('j.rows_done + j.rows_skipped') },
   total: raw('j.rows_total'),
   told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
-};
-
-export const replayTable: PacedTable = {
-  ...{ name: 'replays', columns, dueAt: raw('j.ready_at') },
-  ended: [raw('ready_at = null'), raw('error = null')],
 };
 
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
@@ -344,28 +323,20 @@ export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
   readonly isSettled: boolean;
 };
 
-/**
- * Finds the running replay that has waited longest and may go on now, and locks it until the end of the transaction. One
- * of which another process does a share is skipped. `settleSeconds` is how long a report may take to be committed.
- */
-export async function lockReadyReplay(
-  db: Queryable,
-  settleSeconds: number,
-): Promise<ReplayJob | undefined> {
-  const rows = await db.query<ReplayJob>(sql`
-    select j.id, j.tenant, j.endpoint_id as "endpointId", j.selection, ${instantText('j.reported_from')} as "from",
+/** See `lockReady`. `settleSeconds` is how long a report may take to be committed. */
+export const lockReadyReplay = (db: Queryable, settleSeconds: number) =>
+  lockReady<ReplayJob>(
+    db,
+    replayTable,
+    sql`j.id, j.tenant, j.endpoint_id as "endpointId", j.selection, ${instantText('j.reported_from')} as "from",
       ${instantText('j.reported_until')} as until, j.incident_id as "incidentId", j.event_types as "eventTypes",
       j.keeps_ids as "keepsIds", j.ignores_filters as "ignoresFilters", j.rate, j.max_attempts as "maxAttempts",
       case when j.place_id is not null then json_build_object('at', ${instantText('j.place_at')}, 'id', j.place_id) end
         as place,
       exists (select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled) as "isEndpointDisabled",
       exists (select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}) as "isHeldBack",
-      j.reported_until < now() - make_interval(secs => ${settleSeconds}) as "isSettled"
-    from replays j
-    where j.state = 'running' and coalesce(j.ready_at <= clock_timestamp(), true)
-    order by j.updated_at, j.id limit 1 for update of j skip locked`);
-  return rows[0];
-}
+      j.reported_until < now() - make_interval(secs => ${settleSeconds}) as "isSettled"`,
+  );
 
 export type ReplayShare = {
   readonly done: number;
