@@ -42,7 +42,7 @@ const addToCount = sql`
   do update set count = dead_letter_counts.count + excluded.count`;
 
 /** Counts the rows of a CTE out of the queue by their former status, after all of them are locked. */
-export function countOut(rows: string): Sql {
+function countOut(rows: string): Sql {
   return sql`
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, min(tenant), -count(*) from ${raw(rows)}
@@ -266,35 +266,44 @@ export async function rearm(
   db: Queryable,
   row: { lane: number; id: string; version: number; budget: number },
 ): Promise<boolean> {
-  const rows = await db.query(sql`
-    with was as (
-      select lane, id, endpoint_id, tenant, status, failure_class from deliveries
-      where lane = ${row.lane} and id = ${row.id} and version = ${row.version}
-        and status in ('pending', 'abandoned') and failure_class is distinct from 'erased' and coalesce(leased_until <= now(), true)
-      for update
-    ), armed as (
-      update deliveries d set ${armed(sql`${row.budget}::int`)}, is_probe = true, job_id = null
-      from was where d.lane = was.lane and d.id = was.id
-      returning was.endpoint_id, was.tenant, was.status, was.failure_class
-    ), counted as (${countOut('armed')})
-    select status from armed`);
-  return rows.length === 1;
+  const found = sql`deliveries d where d.lane = ${row.lane} and d.id = ${row.id} and d.version = ${row.version}`;
+  const how = { budget: sql`${row.budget}::int`, isProbe: sql`true`, sets: sql`job_id = null` };
+  return (await rearmFound(db, found, { ...how, waits: true })).length === 1;
 }
 
 /** Whether the delivery `d` may go by itself: it has no order, or is the first of its key. */
 const mayGo = sql`(d.order_key is null or d.order_state = 'head')`;
 
 /**
- * What queues the delivery `d` again. In whose place another went on, it goes in its old place: before all that was
- * accepted later and was not sent yet. A lease that has expired is taken away, too, because its holder may still come back.
+ * Queues deliveries again that can be, and returns how many of which endpoint. `found` are tables, of them `d`, and which
+ * rows are meant; what is locked is skipped unless it `waits`. In whose place another went on, it goes in its old place:
+ * before all that was accepted later and was not sent yet. A lease that has expired is taken away, too, because its
+ * holder may still come back.
  */
-export const armed = (
-  budget: Sql,
-  dueAt = sql`now()`,
-) => sql`status = 'queued', version = d.version + 1,
-  next_attempt_at = case when ${mayGo} then ${dueAt} else ${neverDue} end,
-  order_state = case when ${mayGo} then d.order_state else 'joins' end, held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
-  leased_until = null, throttled_since = null, finished_at = null`;
+export async function rearmFound(
+  db: Queryable,
+  found: Sql,
+  how: { budget: Sql; isProbe: Sql; sets: Sql; dueAt?: Sql; waits?: boolean },
+): Promise<{ endpoint_id: string; count: number }[]> {
+  const { budget, isProbe, sets, dueAt = sql`now()`, waits = false } = how;
+  return db.query(sql`
+    with was as (
+      select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, ${budget} as budget,
+        ${isProbe} as is_probe, ${dueAt} as due_at
+      from ${found} and d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
+        and coalesce(d.leased_until <= now(), true)
+      for update of d ${raw(waits ? '' : 'skip locked')}
+    ), armed as (
+      update deliveries d set status = 'queued', version = d.version + 1,
+        next_attempt_at = case when ${mayGo} then was.due_at else ${neverDue} end,
+        order_state = case when ${mayGo} then d.order_state else 'joins' end, held_by = null,
+        schedule_from = d.attempts, max_attempts = d.attempts + was.budget, is_probe = was.is_probe, lease = null,
+        leased_until = null, throttled_since = null, finished_at = null, ${sets}
+      from was where d.lane = was.lane and d.id = was.id
+      returning was.endpoint_id, was.tenant, was.status, was.failure_class
+    ), counted as (${countOut('armed')})
+    select endpoint_id, count(*) as count from armed group by endpoint_id`);
+}
 
 type OpenEndpoint = {
   budget: number;
@@ -331,30 +340,20 @@ export async function findOpenEndpoints(
 }
 
 /**
- * Queues those of these rows again that can be, and returns how many of which endpoint. They name the job from then on.
- * Only probes pass an open breaker. The budgets are arguments, because a join with the endpoints took half of the time.
+ * Queues those of these rows again that can be. They name the job from then on. Only probes pass an open breaker. The
+ * budgets are arguments, because a join with the endpoints took half of the time.
  */
 export async function rearmAll(
   db: Queryable,
   rows: readonly { lane: number; id: string; budget: number; isProbe: boolean }[],
   { failedUntil, jobId }: { failedUntil: string; jobId: string },
 ): Promise<{ endpoint_id: string; count: number }[]> {
-  return db.query<{ endpoint_id: string; count: number }>(sql`
-    with was as (
-      select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, picked.budget,
-        picked.is_probe
-      from ${givenRows('picked', rows, { lane: 'smallint', id: 'text', budget: 'int', isProbe: 'boolean' })}
-      join deliveries d on d.lane = picked.lane and d.id = picked.id
-      where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
-        and d.last_attempt_at <= ${failedUntil}::timestamptz
-        and coalesce(d.leased_until <= now(), true)
-      for update of d skip locked
-    ), armed as (
-      update deliveries d set ${armed(sql`was.budget`)}, is_probe = was.is_probe, job_id = ${jobId}
-      from was where d.lane = was.lane and d.id = was.id
-      returning was.endpoint_id, was.tenant, was.status, was.failure_class
-    ), counted as (${countOut('armed')})
-    select endpoint_id, count(*) as count from armed group by endpoint_id`);
+  const found = sql`
+    ${givenRows('picked', rows, { lane: 'smallint', id: 'text', budget: 'int', isProbe: 'boolean' })}
+    join deliveries d on d.lane = picked.lane and d.id = picked.id
+    where d.last_attempt_at <= ${failedUntil}::timestamptz`;
+  const how = { budget: sql`picked.budget`, isProbe: sql`picked.is_probe` };
+  return rearmFound(db, found, { ...how, sets: sql`job_id = ${jobId}` });
 }
 
 type Discarded = {

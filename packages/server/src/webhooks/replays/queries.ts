@@ -3,7 +3,7 @@ import { findJobRow, isOfTenants, type ListedTable } from '../../platform/jobs/l
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
-import { armed, countOut } from '../dead-letters/queries.ts';
+import { rearmFound } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
@@ -237,22 +237,13 @@ export async function rearmInOrder(
   { id, endpointId, maxAttempts }: ReplayJob,
   rows: readonly { readonly lane: number; readonly id: string; readonly place: number }[],
 ): Promise<number> {
-  const [counted] = await db.query<{ count: number }>(sql`
-    with was as (
-      select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, place,
-        coalesce(e.max_attempts, ${maxAttempts}::int) as budget
-      from ${givenRows('given', rows, { lane: 'smallint', id: 'text', place: 'int' })}
-      join deliveries d on d.lane = given.lane and d.id = given.id
-      join webhook_endpoints e on e.id = ${endpointId}
-      where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
-        and coalesce(d.leased_until <= now(), true)
-      for update of d skip locked
-    ), armed as (
-      update deliveries d set ${armed(sql`was.budget`, dueInOrder)}, is_probe = false, replay_id = ${id}
-      from was where d.lane = was.lane and d.id = was.id
-      returning was.endpoint_id, was.tenant, was.status, was.failure_class
-    ), counted as (${countOut('armed')})
-    select count(*) as count from armed`);
+  const found = sql`
+    ${givenRows('given', rows, { lane: 'smallint', id: 'text', place: 'int' })}
+    join deliveries d on d.lane = given.lane and d.id = given.id
+    cross join webhook_endpoints e where e.id = ${endpointId}`;
+  const budget = sql`coalesce(e.max_attempts, ${maxAttempts}::int)`;
+  const how = { budget, isProbe: sql`false`, dueAt: dueInOrder, sets: sql`replay_id = ${id}` };
+  const [counted] = await rearmFound(db, found, how);
   return counted?.count ?? 0;
 }
 
