@@ -66,48 +66,35 @@ export type PacedKind<Job extends PacedJob> = {
   readonly finished: { readonly code: ErrorCode; readonly name: string };
 };
 
-/** Pauses or resumes a job, or changes its rate. Throws the 404 of its kind, and its 409 when it has ended. */
+export const cancelled = { state: 'cancelled' } as const;
+
+/**
+ * Pauses, resumes or cancels a job, or changes its rate, and puts that on record. What it has done stays so. Throws the
+ * 404 of its kind, and its 409 when it has ended, unless it was to be cancelled: then it stays as it is.
+ */
 export async function changeJob<Job extends PacedJob>(
   db: Database,
   act: Act,
   kind: PacedKind<Job>,
   { id, change }: { id: string; change: PacedChange },
 ): Promise<Job> {
-  const after = await changeAndNote(db, act, kind, { id, change, verb: 'change' });
-  if (after !== undefined) return after;
-  const { state } = await kind.find(db, act.actor, id);
-  const { code, name } = kind.finished;
-  throw new AppError(code, {
-    detail: `The ${name} is ${state}: it cannot be changed. Ask for a new one.`,
-  });
-}
-
-/** Cancels a job. What it has done stays so, and a job that has ended stays as it is. Throws the 404 of its kind. */
-export async function cancelJob<Job extends PacedJob>(
-  db: Database,
-  act: Act,
-  kind: PacedKind<Job>,
-  id: string,
-): Promise<void> {
-  await changeAndNote(db, act, kind, { id, change: { state: 'cancelled' }, verb: 'cancel' });
-}
-
-/** Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. */
-async function changeAndNote<Job extends PacedJob>(
-  db: Database,
-  act: Act,
-  kind: PacedKind<Job>,
-  { id, change, verb }: { id: string; change: PacedChange; verb: string },
-): Promise<Job | undefined> {
-  const before = await kind.find(db, act.actor, id);
+  const verb = change.state === 'cancelled' ? 'cancel' : 'change';
   const told = ({ state, rate }: PacedJob) => ({ state, rate });
-  return db.transaction(async (connection) => {
-    const after = await changePaced<Job>(connection, kind.table, id, change);
-    if (after === undefined) return undefined;
+  const before = await kind.find(db, act.actor, id);
+  const after = await db.transaction(async (connection) => {
+    const changed = await changePaced<Job>(connection, kind.table, id, change);
+    if (changed === undefined) return undefined;
     await noteAct(connection, act, {
       ...{ action: `${kind.noun(before)}.${verb}`, target: id, tenant: before.tenant },
-      ...{ before: told(before), after: told(after) },
+      ...{ before: told(before), after: told(changed) },
     });
-    return after;
+    return changed;
+  });
+  if (after !== undefined) return after;
+  const now = await kind.find(db, act.actor, id);
+  if (verb === 'cancel') return now;
+  const { code, name } = kind.finished;
+  throw new AppError(code, {
+    detail: `The ${name} is ${now.state}: it cannot be changed. Ask for a new one.`,
   });
 }

@@ -31,7 +31,7 @@ export type ListedKind<Told extends object = object> = {
   /** Whether something went wrong that does not make the job fail. Without it nothing can. */
   hasFaults?(told: Told): boolean;
   /** Cancels a job unless it has ended. Throws 403 `scope_missing`. A kind without it cannot be cancelled. */
-  cancel?(call: CancelCall): Promise<void>;
+  cancel?(call: CancelCall): Promise<unknown>;
 };
 
 type JobsOptions = { readonly kinds: readonly ListedKind[]; cursorKey(): Buffer };

@@ -2,7 +2,7 @@ import { formatCount } from '../../kernel/values.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { type ListedKind, ofTenants } from '../../platform/jobs/listed.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { cancelJob } from '../paced-jobs.ts';
+import { cancelled, changeJob } from '../paced-jobs.ts';
 import type { BulkAction, RowOutcome } from '../values.ts';
 import { bulkKind } from './bulk-jobs.ts';
 import { listedBulk } from './job-queries.ts';
@@ -37,7 +37,8 @@ export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): 
       const left = told.skipped === 0 ? '' : `; ${formatCount(told.skipped)} were left alone`;
       return `${verbs[action]} the ${what} ${where}${why}${events}${left}.${becameText(action, told)}`;
     },
-    cancel: ({ id, ...caller }) => cancelJob(db, { ...caller, audit }, bulkKind(action), id),
+    cancel: ({ id, ...caller }) =>
+      changeJob(db, { ...caller, audit }, bulkKind(action), { id, change: cancelled }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
-import { cancelJob, changeJob } from '../paced-jobs.ts';
+import { cancelled, changeJob } from '../paced-jobs.ts';
 import type { BulkAction } from '../values.ts';
 import {
   type BulkRequest,
@@ -93,7 +93,7 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
       return job;
     });
     http.route(routes.cancel, async (call) => {
-      await cancelJob(db, act(call), bulkKind(of), call.params.id);
+      await changeJob(db, act(call), bulkKind(of), { id: call.params.id, change: cancelled });
       return call.reply.send();
     });
   }

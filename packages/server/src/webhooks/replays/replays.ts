@@ -4,7 +4,7 @@ import type { Audit } from '../../platform/audit.ts';
 import type { ListedKind } from '../../platform/jobs/listed.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ReplayRow } from '../contract.ts';
-import { cancelJob, type PacedKind } from '../paced-jobs.ts';
+import { cancelled, changeJob, type PacedKind } from '../paced-jobs.ts';
 import type { ReplaySelection } from '../values.ts';
 import { findReplay, listedReplays, replayTable } from './queries.ts';
 
@@ -53,7 +53,8 @@ export function listReplaysAsJobs(
           : incident_id;
       return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.`;
     },
-    cancel: ({ id, ...caller }) => cancelJob(db, { ...caller, audit }, replayKind, id),
+    cancel: ({ id, ...caller }) =>
+      changeJob(db, { ...caller, audit }, replayKind, { id, change: cancelled }),
   };
 }
 
