@@ -154,11 +154,7 @@ const db = {
 
 test('answers for every row of a claim, also when it makes room for new endpoints', async () => {
   const box = createSecretBox(ringOf(1));
-  const configs = new EndpointConfigs(
-    db,
-    () => box,
-    () => 0,
-  );
+  const configs = new EndpointConfigs(db, () => box);
   const ids = Array.from({ length: 10_001 }, (_, n) => `ep_${n}`);
   await configs.load(ids.map(rowOf));
   await configs.load([rowOf('ep_0'), rowOf('ep_new')]);

@@ -112,8 +112,7 @@ export function endOf(
     before: { status: row.status, failureClass: row.failure_class },
     startedAt,
     breaker,
-    isHeldBack,
-    isExpired: false,
+    kind: isHeldBack ? 'held_back' : 'attempted',
     row: {
       lane: row.lane,
       id: row.id,
@@ -145,7 +144,7 @@ export function expiredEnd(
     maxAttempts: attempts,
     delaySeconds: null,
   } as const;
-  return { ...ended, isExpired: true, row: { ...ended.row, ...givenUp, heldBy: null } };
+  return { ...ended, kind: 'expired', row: { ...ended.row, ...givenUp, heldBy: null } };
 }
 
 /** The part of a claimed delivery that decides what an attempt makes of it. */
@@ -296,12 +295,10 @@ export class EndpointConfigs {
   readonly #known = new Map<string, EndpointConfig>();
   readonly #db: Queryable;
   readonly #secretBox: () => SecretBox;
-  readonly #now: () => number;
 
-  constructor(db: Queryable, secretBox: () => SecretBox, now: () => number) {
+  constructor(db: Queryable, secretBox: () => SecretBox) {
     this.#db = db;
     this.#secretBox = secretBox;
-    this.#now = now;
   }
 
   /** Makes sure that `get` knows the endpoints of these rows as they were when the rows were claimed. */
@@ -330,7 +327,7 @@ export class EndpointConfigs {
         ...sendingOf(row.delivery ?? {}),
         previous: previous.flatMap((sealed, i) => {
           const secret = orNull(() => secretBytes(box.open(sealed, row.id)));
-          return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
+          return secret === null ? [] : [{ secret, until: performance.now() + (millis[i] ?? 0) }];
         }),
       });
     }

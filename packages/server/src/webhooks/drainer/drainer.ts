@@ -89,11 +89,12 @@ export class Drainer {
     this.#db = db;
     this.#options = options;
     this.#leaseSeconds = timeoutSeconds + leaseMarginSeconds;
-    this.#scheduler = new Scheduler(limitsFor(options.maxInFlight), monotonicMillis);
-    this.#configs = new EndpointConfigs(db, options.secretBox, monotonicMillis);
+    const now = () => performance.now();
+    this.#scheduler = new Scheduler(limitsFor(options.maxInFlight), now);
+    this.#configs = new EndpointConfigs(db, options.secretBox);
     this.#writer = new OutcomeWriter(db, {
       log,
-      now: monotonicMillis,
+      now,
       giveUpMillis: this.#leaseSeconds * 1000,
       keeper: () => this.#holder.keeper,
       onWritten: (batch) => {
@@ -180,7 +181,7 @@ export class Drainer {
     const rooms = this.#scheduler.planNew(reports, (lane) => this.#holder.lanes.has(lane));
     if (rooms.length === 0) return null;
     const reserved = this.#reserve(rooms);
-    const claimedAt = monotonicMillis();
+    const claimedAt = performance.now();
     const lease = this.#newLease();
     const begin = async (rows: readonly ClaimedRow[]) => {
       try {
@@ -227,8 +228,8 @@ export class Drainer {
     clearTimeout(this.#gatherTimer);
     this.#gatherTimer = undefined;
     // Paused endpoints are claimed by a statement of their own, because only operators' retries may be taken there.
-    const [paused, others] = [plan.filter(isPaused), plan.filter((claim) => !isPaused(claim))];
-    this.#claiming = Promise.all([this.#claim(paused), this.#claim(others)]).then(() => {
+    const of = (onlyProbes: boolean) => plan.filter((claim) => claim.onlyProbes === onlyProbes);
+    this.#claiming = Promise.all([this.#claim(of(true)), this.#claim(of(false))]).then(() => {
       this.#claiming = undefined;
       this.#pump();
     });
@@ -245,11 +246,11 @@ export class Drainer {
   async #claim(plan: readonly Claim[]): Promise<void> {
     if (plan.length === 0) return;
     const reserved = this.#reserve(plan);
-    const claimedAt = monotonicMillis();
+    const claimedAt = performance.now();
     const lease = this.#newLease();
     let rows: ClaimedRow[] = [];
     try {
-      const terms = { ...lease, onlyProbes: plan.some(isPaused) };
+      const terms = { ...lease, onlyProbes: plan.some((claim) => claim.onlyProbes) };
       rows = await claimDeliveries(this.#holder.session, plan, terms);
       await this.#begin(rows, { reserved, lease: lease.id, claimedAt });
     } catch (error) {
@@ -300,7 +301,7 @@ export class Drainer {
   /** Starts an attempt, or gives the row back: without settings, with too short a lease, or while stopping. */
   #start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.#configs.get(row.endpoint_id);
-    const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
+    const isLate = performance.now() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
     const isAttempted = config !== undefined && !isLate && !this.#isStopping;
     if (!isAttempted) this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.hold(-1));
     if (!isAttempted) this.#track(this.#giveBack([row], claimed.lease));
@@ -326,7 +327,7 @@ export class Drainer {
   async #deliver(row: ClaimedRow, config: EndpointConfig, claimed: ClaimInfo): Promise<void> {
     const { sender, watch } = this.#options;
     const tell = watch(row, config.url);
-    const startedAt = monotonicMillis();
+    const startedAt = performance.now();
     let isSent = false;
     const onSent = () => {
       this.#scheduler.endpoint(row.endpoint_id)?.sent(isSent);
@@ -359,12 +360,4 @@ export class Drainer {
   async #giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
     if (rows.length > 0) await releaseDeliveries(this.#db, rows, lease).catch(() => {});
   }
-}
-
-function monotonicMillis(): number {
-  return performance.now();
-}
-
-function isPaused(claim: Claim): boolean {
-  return claim.onlyProbes;
 }

@@ -89,6 +89,7 @@ export async function recordOutcomes(
 
 /** Lets deliveries wait whose receivers take no more for now: nothing is counted or logged. */
 export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Promise<void> {
+  if (rows.length === 0) return;
   const given = givenRows('given', rows, {
     ...{ lane: 'smallint', id: 'text', lease: 'bigint', delaySeconds: 'float8', heldBy: 'text' },
     ...{ target: 'text', httpStatus: 'int', error: 'text' },

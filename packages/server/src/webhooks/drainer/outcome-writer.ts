@@ -24,10 +24,8 @@ export type Ended = {
   /** When the attempt began, in monotonic milliseconds. */
   readonly startedAt: number;
   readonly breaker: BreakerChange | null;
-  /** Whether its receiver only takes no more for now: that is no attempt. */
-  readonly isHeldBack: boolean;
-  /** Whether it is given up without an attempt, since it came too late. */
-  readonly isExpired: boolean;
+  /** held_back: its receiver only takes no more for now; expired: it came too late. Neither is an attempt. */
+  readonly kind: 'attempted' | 'held_back' | 'expired';
 };
 
 const batchSize = 500;
@@ -117,16 +115,14 @@ export class OutcomeWriter {
 
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */
   async #write(batch: readonly Ended[]): Promise<boolean> {
-    const { log, now } = this.#options;
-    const rows = rowsAt(batch, now());
+    const { log, now, keeper } = this.#options;
+    const terms = { nowMillis: now(), keeper: keeper() };
     try {
       // A plain success changes only its own row and log, so it needs no transaction around several statements.
       if (batch.some(changesMore)) {
-        await this.#db.transaction((connection) =>
-          writeAll(connection, { batch, rows, keeper: this.#options.keeper() }),
-        );
+        await this.#db.transaction((connection) => writeOutcomes(connection, batch, terms));
       } else {
-        await queries.recordOutcomes(await this.#openSession(), rows);
+        await queries.recordOutcomes(await this.#openSession(), rowsAt(batch, terms.nowMillis));
       }
       return true;
     } catch (error) {
@@ -175,31 +171,24 @@ function rowsAt(batch: readonly Ended[], nowMillis: number): queries.OutcomeRow[
   return batch.map(({ row, startedAt }) => ({ ...row, agoMillis: nowMillis - startedAt }));
 }
 
-/** Writes the outcome of an attempt that no drainer has made. It leaves the breaker alone. */
-export async function writeOutcome(db: Queryable, ended: Ended, nowMillis: number): Promise<void> {
-  await writeAll(db, { batch: [ended], rows: rowsAt([ended], nowMillis), keeper: 0 });
-}
-
-async function writeAll(
+/** Writes outcomes, those of one lane under its keeper. Must be called in a transaction. */
+export async function writeOutcomes(
   db: Queryable,
-  {
-    batch,
-    rows,
-    keeper,
-  }: { batch: readonly Ended[]; rows: readonly queries.OutcomeRow[]; keeper: number },
+  batch: readonly Ended[],
+  { nowMillis, keeper }: { nowMillis: number; keeper: number },
 ): Promise<void> {
+  const rowsOf = (kind: Ended['kind']) =>
+    rowsAt(
+      batch.filter((end) => end.kind === kind),
+      nowMillis,
+    );
   // Endpoints, then deliveries, then what they are in order with, then counts: everyone locks in this order, so that no
   // two transactions deadlock.
   await queries.storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await queries.disableGone(db, attemptsGone(batch)));
-  const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));
-  const held = rows.filter(({ id }) => isHeldBack.has(id));
-  if (held.length > 0) await queries.holdBack(db, held);
-  const isExpired = new Set(batch.filter((end) => end.isExpired).map(({ row }) => row.id));
-  const attempted = rows.filter(({ id }) => !isHeldBack.has(id) && !isExpired.has(id));
-  const changed = await queries.recordOutcomes(db, attempted);
-  const expired = rows.filter(({ id }) => isExpired.has(id));
-  for (const id of await queries.abandonExpired(db, expired)) changed.add(id);
+  await queries.holdBack(db, rowsOf('held_back'));
+  const changed = await queries.recordOutcomes(db, rowsOf('attempted'));
+  for (const id of await queries.abandonExpired(db, rowsOf('expired'))) changed.add(id);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await passOn(db, mine.flatMap(keyOf));

@@ -7,7 +7,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { pingedDeliverySchema } from '../contract.ts';
 import { deliverOnce, EndpointConfigs, endOf } from '../drainer/deliver.ts';
-import { writeOutcome } from '../drainer/outcome-writer.ts';
+import { writeOutcomes } from '../drainer/outcome-writer.ts';
 import { claimStored } from '../drainer/queries.ts';
 import { found } from '../event-types/event-types.ts';
 import { findSampleText, findType } from '../event-types/queries.ts';
@@ -91,18 +91,19 @@ async function attempt(
   row: ClaimedRow,
   lease: number,
 ): Promise<Static<typeof pingedDeliverySchema>> {
-  const now = () => performance.now();
-  const configs = new EndpointConfigs(db, options.secretBox, now);
+  const configs = new EndpointConfigs(db, options.secretBox);
   await configs.load([row]);
   const config = configs.get(row.endpoint_id);
   if (config === undefined) throw new Error('the endpoint of a ping vanished');
-  const startedAt = now();
+  const startedAt = performance.now();
   const wallSeconds = await readWallSeconds(db);
   const time = { nowMillis: startedAt, wallSeconds, onSent: () => {} };
   const result = await deliverOnce(options.ping.sender, row, config, time);
   const made = { result, lease, startedAt, random: Math.random(), breaker: null };
   const ended = endOf(row, config, made);
-  await db.transaction((connection) => writeOutcome(connection, ended, now()));
+  // No drainer has made the attempt, which leaves the breaker alone.
+  const terms = { nowMillis: performance.now(), keeper: 0 };
+  await db.transaction((connection) => writeOutcomes(connection, [ended], terms));
   const { status, failureClass, error, durationMillis, response } = result;
   return {
     id: row.id,

@@ -27,7 +27,7 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
   const budget = createSharedBudget(waiting);
   const stopping = new AbortController();
   http.fastify.addHook('preClose', async () => stopping.abort());
-  const configs = new EndpointConfigs(db, options.secretBox, () => performance.now());
+  const configs = new EndpointConfigs(db, options.secretBox);
   http.route(webhooksContract.pollDeliveries, async (call) => {
     const { params, query, actor, request, reply, recheck } = call;
     const { after, limit = 100, wait = 0 } = query;
