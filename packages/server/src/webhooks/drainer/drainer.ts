@@ -19,7 +19,7 @@ import {
   isThrottled,
   type WatchAttempt,
 } from './deliver.ts';
-import { DueSearch } from './due-search.ts';
+import { type DueSearch, startDueSearch } from './due-search.ts';
 import type { AttemptRole } from './endpoint.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
@@ -111,10 +111,10 @@ export class Drainer {
       log,
       leaseSeconds: this.#leaseSeconds,
       balanceMillis: options.balanceMillis,
-      onGain: () => void this.#search.scan(),
+      onGain: () => this.#search.scan(),
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
-        if (payload === '*') void this.#search.scan();
+        if (payload === '*') this.#search.scan();
         else {
           const { fresh, any } = readWakeUp(payload);
           this.wake(fresh, 'fresh');
@@ -122,7 +122,7 @@ export class Drainer {
         }
       },
     });
-    this.#search = new DueSearch(db, {
+    this.#search = startDueSearch(db, {
       lanes: () => this.#holder.lanes,
       scheduler: this.#scheduler,
       log,
@@ -135,7 +135,7 @@ export class Drainer {
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await passOnAll(this.#db, this.#ownWakeUp);
-      await this.#search.scan();
+      this.#search.scan();
       const isBusy =
         this.#scheduler.inFlight > 0 || this.#writer.backlog > 0 || this.#claiming !== undefined;
       if (!isBusy && !(await isAnythingDue(this.#db))) return;
