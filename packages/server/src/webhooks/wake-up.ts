@@ -10,9 +10,7 @@ export type WakeUp = {
   wake(endpointIds: readonly string[], due?: Due): void;
 };
 
-/**
- * How a notification names an endpoint of which any delivery may be due; the previous release finds these by a scan.
- */
+/** How a notification names an endpoint of which any delivery may be due. */
 const anyMark = '!';
 
 export function readWakeUp(payload: string): Record<Due, string[]> {

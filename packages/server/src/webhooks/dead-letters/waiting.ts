@@ -36,9 +36,9 @@ export type WaitFacts = {
 /** How long the drainer that keeps a lane has been silent. */
 export type Silence = {
   readonly seconds: number;
-  /** Seconds until another drainer may take the lane, and when that is; null: an earlier release took it. */
-  readonly passes_in: number | null;
-  readonly passes_at: string | null;
+  /** Seconds until another drainer may take the lane, and when that is. */
+  readonly passes_in: number;
+  readonly passes_at: string;
 };
 
 /** Why a delivery is not delivered yet: the first reason to see to. `ask_for_drainer`: it is due. */
@@ -82,7 +82,7 @@ function pollText({ polled_at: at }: WaitFacts): string {
 /** The reason when the keeper of the lane is frozen or cut off. `hasOther` says whether another drainer answers. */
 export function whySilent({ seconds, passes_in, passes_at }: Silence, hasOther: boolean): Waiting {
   const silence = `its drainer has not answered for ${Math.floor(seconds)} s`;
-  const soon = passes_in === null ? 'soon' : `in ${Math.max(1, Math.ceil(passes_in))} s`;
+  const soon = `in ${Math.max(1, Math.ceil(passes_in))} s`;
   const text = hasOther
     ? `${silence}; another takes over ${soon}`
     : `${silence}, and no other runs. Start one, which takes over ${soon}: svcctl serve with the role drainer, or svcctl drain`;

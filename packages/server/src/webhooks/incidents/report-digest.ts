@@ -10,9 +10,8 @@ export type IncidentReport = {
   data: unknown;
 };
 
-/** The byte in front of the hash. Version 0.1.0 had none, and hashed `data` as JSON.parse reads it. */
+/** The byte in front of the hash tells how that is made. */
 const version = Buffer.of(2);
-const hashBytes = 32;
 
 /**
  * The digest of a report. The order of keys does not matter, since a caller may build its body anew. Times and numbers
@@ -23,22 +22,11 @@ export function requestDigest(
   report: IncidentReport,
   source = JSON.stringify(report.data),
 ): Buffer {
-  return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
-}
-
-/** Whether a report is the one whose digest is stored, of any version. That of an erased incident fits any report. */
-export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
-  return (
-    stored.length === 0 ||
-    stored.equals(stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest)
-  );
-}
-
-function hashOf(report: IncidentReport, data: string): Buffer {
   const { tenant, store = null, type, occurred_at = null, group } = report;
   // A report without a group has the digest that it had before there were any.
   const head = JSON.stringify([tenant, store, type, occurred_at, ...(group ? [group] : [])]);
-  return createHash('sha256').update(head).update(data).digest();
+  const hash = createHash('sha256').update(head).update(canonicalSource(source)).digest();
+  return Buffer.concat([version, hash]);
 }
 
 /**
@@ -84,14 +72,4 @@ function canonicalSource(source: string): string {
     return source.slice(start, position);
   };
   return readValue();
-}
-
-/** A value as JSON with sorted keys, as in RFC 8785. Only for digests of the old version. */
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-  return `{${members.join()}}`;
 }

@@ -17,7 +17,7 @@ import type { Filtered } from '../subscription.ts';
 import { IncidentFilters } from './filters.ts';
 import * as queries from './queries.ts';
 import { listDeliveriesOfIncident } from './queries.ts';
-import { isSameRequest, requestDigest } from './report-digest.ts';
+import { requestDigest } from './report-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = Static<typeof acceptedIncidentSchema>;
@@ -130,7 +130,6 @@ export function createReportIncident(
 }
 
 type Prepared = {
-  readonly request: Request;
   readonly incident: Omit<queries.NewIncident, 'judgement'>;
   readonly filtered: Filtered;
   readonly warnings: readonly string[];
@@ -155,7 +154,7 @@ function createSteps(db: Queryable, options: Options) {
     const own = { id: newId('inc'), tenant, store, group, type, occurredAt, body };
     const incident = { ...own, ...origin, key, reportedAtMillis, endpointId: null };
     const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
-    return { request, incident, filtered, warnings };
+    return { incident, filtered, warnings };
   };
   const judge = async ({ incident, filtered }: Prepared) => ({
     ...incident,
@@ -163,7 +162,7 @@ function createSteps(db: Queryable, options: Options) {
   });
   /** The incident that a report is now, and what was made with it; undefined when it has to be tried again. */
   const settle = async (
-    { request, incident: { tenant, key } }: Prepared,
+    { incident: { tenant, key } }: Prepared,
     stored: Stored,
   ): Promise<Settled | undefined> => {
     // A filter was saved meanwhile.
@@ -171,7 +170,7 @@ function createSteps(db: Queryable, options: Options) {
     else if (stored !== null) return { id: stored.id, made: stored };
     else if (key !== null) {
       // It is not there when it ran out between the two statements.
-      const id = await findEarlier(db, request, key);
+      const id = await findEarlier(db, tenant, key);
       if (id !== undefined) return { id, made: null };
     }
     return undefined;
@@ -295,13 +294,13 @@ function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewI
 /** The incident that has this key; undefined when it has run out. Throws 409 `idempotency_conflict`. */
 async function findEarlier(
   db: Queryable,
-  request: Request,
+  tenant: string,
   key: { text: string; digest: Buffer },
 ): Promise<string | undefined> {
-  const earlier = await queries.findIncidentKey(db, request.tenant, key.text);
-  if (earlier === undefined || isSameRequest(earlier.digest, key.digest, request)) {
-    return earlier?.incident_id;
-  }
+  const earlier = await queries.findIncidentKey(db, tenant, key.text);
+  // That of an erased incident is empty, and fits any report.
+  const isSame = earlier?.digest.length === 0 || earlier?.digest.equals(key.digest);
+  if (earlier === undefined || isSame) return earlier?.incident_id;
   throw new AppError('idempotency_conflict', {
     detail:
       'This idempotency_key was used with another body. Send what differs under a key of its own.',
