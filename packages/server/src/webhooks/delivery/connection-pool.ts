@@ -58,19 +58,12 @@ const maxHeaderBytes = 16 * 1024;
 
 /** Creates a pool of connections with a Client each: in undici's Agent a request does not know its connection. */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  // The same idle connections twice: by what they are shared by, and in the order in which they became idle.
-  const idle = new Map<string, EndpointConnection[]>();
-  const inOrder = new Set<EndpointConnection>();
+  /** In the order in which they became idle. */
+  const idle = new Set<EndpointConnection>();
   let isClosed = false;
 
-  const forget = (connection: EndpointConnection) => {
-    if (!inOrder.delete(connection)) return;
-    const siblings = idle.get(connection.key) ?? [];
-    siblings.splice(siblings.lastIndexOf(connection), 1);
-    if (siblings.length === 0) idle.delete(connection.key);
-  };
   const discard = (connection: EndpointConnection) => {
-    forget(connection);
+    idle.delete(connection);
     connection.dialing.abort();
     void connection.client.destroy();
   };
@@ -78,7 +71,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     const connection = createConnection(options, origin);
     // The receiver may close a connection while it is idle.
     connection.client.on('disconnect', () => {
-      if (inOrder.has(connection)) discard(connection);
+      if (idle.has(connection)) discard(connection);
     });
     return connection;
   };
@@ -87,29 +80,25 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     discard,
     take(origin) {
       const key = keyOf(origin);
-      for (;;) {
-        // The connection that was used last is taken, so that those that are not needed grow old and are closed.
-        const connection = idle.get(key)?.at(-1);
-        if (connection === undefined) return open(origin);
-        forget(connection);
+      // The connection that was used last is taken, so that those that are not needed grow old and are closed.
+      for (const connection of [...idle].reverse()) {
+        if (connection.key !== key) continue;
+        idle.delete(connection);
         if (performance.now() - connection.madeAtMillis < maxAgeMillis) return connection;
         discard(connection);
       }
+      return open(origin);
     },
     release(connection) {
       connection.exchanges += 1;
       if (isClosed) return discard(connection);
-      inOrder.add(connection);
-      const siblings = idle.get(connection.key);
-      if (siblings === undefined) idle.set(connection.key, [connection]);
-      else siblings.push(connection);
-      if (inOrder.size <= options.maxIdle) return;
-      const [oldest] = inOrder;
-      if (oldest !== undefined) discard(oldest);
+      idle.add(connection);
+      const [oldest] = idle;
+      if (idle.size > options.maxIdle && oldest !== undefined) discard(oldest);
     },
     close() {
       isClosed = true;
-      for (const connection of [...inOrder]) discard(connection);
+      for (const connection of idle) discard(connection);
     },
   };
 }
