@@ -155,13 +155,10 @@ async function answerWith(socket: Promise<Socket>, callback: buildConnector.Call
   callback(null, open);
 }
 
-/** Where the status begins in a line such as `HTTP/1.1 100 Continue`, and the digits of that status. */
-const statusAt = 9;
-const continueDigits = '100';
+/** Where the status ends in a line such as `HTTP/1.1 100 Continue`. */
+const statusEnd = 12;
 /** The character code of the last digit of 103. Answers with this status undici skips. */
 const digit3 = 0x33;
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 
 /**
  * Lets receivers send interim answers before the final one, whether asked for or not (RFC 9110 §15.2). undici skips all
@@ -171,10 +168,9 @@ const carriageReturn = 0x0d;
  */
 class InterimAnswers {
   #isInterim = false;
-  #seen = 0;
-  #digits = '';
-  /** How many bytes the present header line has so far; null while the beginning of the status line is read. */
-  #lineLength: number | null = null;
+  /** Whether the present line is the first of an answer, and how it begins. */
+  #isStatusLine = false;
+  #line = '';
 
   /** Watches everything that is read from this socket from now on. */
   watch(socket: Socket): void {
@@ -189,39 +185,27 @@ class InterimAnswers {
   /** Notes that a request is sent, so that the next bytes are the beginning of its answer. */
   begin(): void {
     this.#isInterim = true;
-    this.#beginLine();
+    this.#isStatusLine = true;
+    this.#line = '';
   }
 
-  #beginLine(): void {
-    this.#seen = 0;
-    this.#digits = '';
-    this.#lineLength = null;
-  }
-
-  /** Reads through the answer until its final status begins. An empty line ends an interim answer. */
+  /** Reads through the answer until its final status has come. */
   #pass(chunk: Buffer): void {
     for (let i = 0; i < chunk.length && this.#isInterim; i += 1) {
-      const byte = chunk[i] ?? 0;
-      if (this.#lineLength === null) {
-        if (this.#passStatus(byte)) chunk[i] = digit3;
-      } else if (byte === lineFeed) {
-        if (this.#lineLength === 0) this.#beginLine();
-        else this.#lineLength = 0;
-      } else if (byte !== carriageReturn) {
-        this.#lineLength += 1;
+      const character = String.fromCharCode(chunk[i] ?? 0);
+      if (character === '\n') {
+        // An empty line ends an interim answer.
+        this.#isStatusLine = this.#line === '';
+        this.#line = '';
+      } else if (character !== '\r' && this.#line.length < statusEnd) {
+        this.#line += character;
       }
+      if (!this.#isStatusLine || this.#line.length < statusEnd) continue;
+      this.#isStatusLine = false;
+      const status = this.#line.slice(-3);
+      if (!status.startsWith('1')) this.#isInterim = false;
+      else if (status === '100') chunk[i] = digit3;
     }
-  }
-
-  /** Takes one byte of the status line, up to the status. True means that it is the last digit of 100. */
-  #passStatus(byte: number): boolean {
-    this.#seen += 1;
-    if (this.#seen <= statusAt) return false;
-    this.#digits += String.fromCharCode(byte);
-    if (this.#digits[0] !== '1') this.#isInterim = false;
-    if (this.#digits.length < continueDigits.length) return false;
-    this.#lineLength = this.#seen;
-    return this.#digits === continueDigits;
   }
 }
 
