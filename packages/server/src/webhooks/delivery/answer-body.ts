@@ -1,11 +1,5 @@
 import type { Transform } from 'node:stream';
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-} from 'node:zlib';
+import { constants, createBrotliDecompress, createInflateRaw, createUnzip } from 'node:zlib';
 
 /** How much of an answer's body is kept, after decompression. */
 const keptBytes = 4096;
@@ -54,22 +48,13 @@ export class AnswerBody {
 function createDecoder(coding: string, wire: Buffer): Transform | null {
   // A body that was cut short is no error: whatever can be decompressed is kept.
   const options = { chunkSize: keptBytes, finishFlush: constants.Z_SYNC_FLUSH };
-  switch (coding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip(options);
-    case 'deflate':
-      // The coding is meant to be zlib's format, but some senders leave its header out. The low four bits of the header
-      // are 8.
-      return ((wire[0] ?? 0) & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options);
-    case 'br':
-      return createBrotliDecompress({
-        chunkSize: keptBytes,
-        finishFlush: constants.BROTLI_OPERATION_FLUSH,
-      });
-    default:
-      return null;
+  if (coding === 'br') {
+    return createBrotliDecompress({ ...options, finishFlush: constants.BROTLI_OPERATION_FLUSH });
   }
+  if (!['gzip', 'x-gzip', 'deflate'].includes(coding)) return null;
+  // `deflate` is meant to be zlib's format, but some senders leave its header out. The low four bits of that are 8.
+  const isRaw = coding === 'deflate' && ((wire[0] ?? 0) & 0x0f) !== 8;
+  return isRaw ? createInflateRaw(options) : createUnzip(options);
 }
 
 /** Decompresses no more than the kept bytes and one chunk, because 64 KiB of compressed data can become 64 MiB. */
