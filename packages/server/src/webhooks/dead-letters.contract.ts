@@ -126,10 +126,8 @@ export const deadLettersContract = routesUnder('Dead letters', {
     path: '/webhook/dlq',
     summary: 'List the dead-letter queue, newest failure first',
     query: exactly({
+      ...deadLetterFilter,
       status: oneOf(deadLetterStatuses),
-      tenant: Type.Optional(tenantSchema),
-      endpoint_id: Type.Optional(idSchema),
-      failure_class: Type.Optional(oneOf(failureClasses)),
       q: Type.Optional(
         Type.String({
           minLength: 1,

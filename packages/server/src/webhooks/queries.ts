@@ -104,12 +104,11 @@ export async function forgetKeys(db: Queryable): Promise<void> {
 
 /** Deletes bulk retries, purges and replays that ended more than `days` days ago; there are few. */
 export async function forgetJobs(db: Queryable, days: number): Promise<void> {
-  await db.query(sql`
-    delete from dead_letter_jobs where state in ('completed', 'cancelled')
-      and finished_at < now() - make_interval(days => ${days})`);
-  await db.query(sql`
-    delete from replays where state in ('completed', 'cancelled')
-      and finished_at < now() - make_interval(days => ${days})`);
+  for (const name of ['dead_letter_jobs', 'replays']) {
+    await db.query(sql`
+      delete from ${raw(name)} where state in ('completed', 'cancelled')
+        and finished_at < now() - make_interval(days => ${days})`);
+  }
 }
 
 /** Whether it is known what was delivered of what was made then, and still is within the next hour. */

@@ -166,23 +166,6 @@ const labels = Type.Record(
   },
 );
 
-/** What an endpoint is called, as it is shown, when it is made, and when it is changed. */
-const shownNames = {
-  uid: nullable(uid),
-  name: nullable(nameSchema),
-  labels: Type.Record(Type.String(), Type.String()),
-};
-const newNames = {
-  uid: Type.Optional(uid),
-  name: Type.Optional(nameSchema),
-  labels: Type.Optional(labels),
-};
-const changedNames = {
-  uid: Type.Optional(nullable(uid)),
-  name: Type.Optional(nullable(nameSchema)),
-  labels: Type.Optional(labels),
-};
-
 /** An endpoint as callers see it. Its secrets are never part of it. */
 export const endpointSchema = Type.Object({
   id: Type.String(),
@@ -192,7 +175,9 @@ export const endpointSchema = Type.Object({
     description: 'in lists, and in the audit log, without its query; `pull:` where it is polled',
   }),
   description: nullable(Type.String()),
-  ...shownNames,
+  uid: nullable(uid),
+  name: nullable(nameSchema),
+  labels: Type.Record(Type.String(), Type.String()),
   event_types: Type.Array(Type.String()),
   stores: nullable(Type.Array(Type.String())),
   where: nullable(filterSchema),
@@ -292,7 +277,9 @@ export const newEndpointSchema = exactly({
   delivery: Type.Optional(deliveryChangeSchema),
   ...givenOrderSettings,
   description: Type.Optional(descriptionSchema),
-  ...newNames,
+  uid: Type.Optional(uid),
+  name: Type.Optional(nameSchema),
+  labels: Type.Optional(labels),
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
@@ -323,7 +310,9 @@ export const endpointChangeSchema = exactly(
     delivery: Type.Optional(nullable(deliveryChangeSchema, 'null: back to the defaults')),
     ...givenOrderSettings,
     description: Type.Optional(nullable(descriptionSchema)),
-    ...changedNames,
+    uid: Type.Optional(nullable(uid)),
+    name: Type.Optional(nullable(nameSchema)),
+    labels: Type.Optional(labels),
     headers: Type.Optional(
       nullable(
         Type.Record(Type.String(), nullable(Type.String()), {

@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { findJobRow, type ListedTable, listJobRows } from '../../platform/jobs/listed-queries.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
 import { lockReady, type PacedTable } from '../paced-queries.ts';
@@ -53,8 +53,7 @@ export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<Job
       json_build_object('max_attempts', ${job.maxAttempts}::int, 'ready_at', case when ${isNew} then ${farAhead} end),
       ${job.createdBy}, clock_timestamp())
     returning ${columns}`);
-  if (rows[0] === undefined) throw new Error('the job just made was not answered');
-  return rows[0];
+  return onlyRow(rows);
 }
 
 /** Selects jobs whose makers could touch no other tenants than these; null means all. */

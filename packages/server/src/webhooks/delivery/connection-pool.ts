@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIPv6, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
-import { Client } from 'undici';
+import { type buildConnector, Client } from 'undici';
 import { type AddressRule, findObjection, type Lookup, literalAddress } from './address.ts';
 import { type EgressProxy, openTunnel } from './egress-proxy.ts';
 import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
@@ -123,12 +123,12 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
       const onPhase = (phase: DialPhase) => {
         connection.phase = phase;
       };
-      void dialReceiver(options, { ...target, signal: dialing.signal, onPhase }).then(
-        (socket) => {
+      void answerWith(
+        dialReceiver(options, { ...target, signal: dialing.signal, onPhase }).then((socket) => {
           connection.interim.watch(socket);
-          callback(null, socket);
-        },
-        (error: Error) => callback(error, null),
+          return socket;
+        }),
+        callback,
       );
     },
   });
@@ -142,6 +142,17 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
     exchanges: 0,
   };
   return connection;
+}
+
+async function answerWith(socket: Promise<Socket>, callback: buildConnector.Callback) {
+  let open: Socket;
+  try {
+    open = await socket;
+  } catch (error) {
+    callback(error instanceof Error ? error : new Error('no connection', { cause: error }), null);
+    return;
+  }
+  callback(null, open);
 }
 
 /** Where the status ends in a line such as `HTTP/1.1 100 Continue`. */

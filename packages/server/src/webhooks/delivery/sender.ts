@@ -167,19 +167,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (status < 200) return this.#passInterim();
     this.#status = status;
     this.#reason = reason;
-    let contentEncoding: string | null = null;
-    for (let i = 0; i + 1 < headers.length; i += 2) {
-      const name = headers[i];
-      // The lengths are compared first, so that most names need not be turned into text.
-      if (name?.length === 16 && isNamed(name, 'content-encoding')) {
-        contentEncoding = headers[i + 1]?.toString('latin1') ?? null;
-      } else if (name?.length === 11 && isNamed(name, 'retry-after')) {
-        this.#retryAfter = headers[i + 1]?.toString('latin1') ?? null;
-      } else if (name?.length === 8 && isNamed(name, 'location')) {
-        this.#location = headers[i + 1]?.toString('latin1') ?? null;
-      }
-    }
-    this.#body = new AnswerBody(contentEncoding);
+    this.#retryAfter = lastValueOf(headers, 'retry-after');
+    this.#location = lastValueOf(headers, 'location');
+    this.#body = new AnswerBody(lastValueOf(headers, 'content-encoding'));
     return true;
   }
 
@@ -312,8 +302,14 @@ function runOut(attempt: Attempt): void {
   setImmediate(() => attempt.runOut());
 }
 
-function isNamed(name: Buffer, lowerCase: string): boolean {
-  return name.toString('latin1').toLowerCase() === lowerCase;
+/** The last value of a header, of names and values in turn; null without one. */
+function lastValueOf(headers: readonly Buffer[], name: string): string | null {
+  // The lengths are compared first, so that most names need not be turned into text.
+  const at = headers.findLastIndex(
+    (each, i) =>
+      i % 2 === 0 && each.length === name.length && each.toString('latin1').toLowerCase() === name,
+  );
+  return at < 0 ? null : (headers[at + 1]?.toString('latin1') ?? null);
 }
 
 /** The parts of a URL that a connection and a request need. Throws an AttemptFault of class `unsendable`. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import {
@@ -94,18 +95,12 @@ function invalid(detail: string): AppError {
 }
 
 /** The addresses of a name; an empty list when there are none or they did not come in time. */
-async function lookupInTime(
+function lookupInTime(
   lookup: Lookup,
   hostname: string,
   timeoutMillis: number,
 ): Promise<readonly string[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<readonly string[]>((resolve) => {
-    timer = setTimeout(resolve, timeoutMillis, []);
-  });
-  try {
-    return await Promise.race([lookup(hostname).catch(() => []), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const none: readonly string[] = [];
+  const timeout = delay(timeoutMillis, none, { ref: false });
+  return Promise.race([lookup(hostname).catch(() => none), timeout]);
 }

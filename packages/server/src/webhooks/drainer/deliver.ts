@@ -183,14 +183,8 @@ export function outcomeOf(
   }
   const made = attempts - delivery.schedule_from;
   const { seconds, heldBy } = delayAfter(made, schedule, result.retryAfterSeconds, random);
-  return {
-    status: 'pending',
-    attempts,
-    maxAttempts: delivery.max_attempts,
-    delaySeconds: seconds,
-    heldBy,
-    failureClass,
-  };
+  const { max_attempts: maxAttempts } = delivery;
+  return { ...ended, status: 'pending', maxAttempts, delaySeconds: seconds, heldBy };
 }
 
 /** An outcome whose next attempt would come too late is due when it expires, to be told as expired then. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
+import { rest } from '../../platform/work/repeat.ts';
 import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/queries.ts';
 import { passOn } from '../order/pass-on.ts';
 import type { OrderKey } from '../order/queries.ts';
@@ -104,13 +105,9 @@ export class OutcomeWriter {
 
   async #gather(): Promise<void> {
     if (this.#isDraining || this.#waiting.length >= gatherRows) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, gatherMillis);
-      this.#endGathering = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    const gathering = new AbortController();
+    this.#endGathering = () => gathering.abort();
+    await rest(gatherMillis, gathering.signal);
   }
 
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */

@@ -1,5 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
@@ -31,8 +31,7 @@ export async function surveyLanes(db: Queryable): Promise<Survey> {
     select (extract(epoch from clock_timestamp()) * 1000)::float8 as now_millis, count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
       coalesce(array_agg(objid::int) filter (where classid = ${advisoryLocks.lanes}), '{}') as held
     from pg_locks where ${isHeldLock('lanes', 'drainers')}`);
-  if (rows[0] === undefined) throw new Error('the survey of lanes was not answered');
-  return rows[0];
+  return onlyRow(rows);
 }
 
 /** Locks those of these lanes that are free, and returns them. Claims under an earlier `keeper` find nothing there. */

@@ -15,8 +15,7 @@ import { parseFilter } from '../subscription.ts';
 import { changedSettings } from './change-endpoint.ts';
 import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
 import { refuseUnpolled } from './polled-settings.ts';
-import { type EndpointSettings, insertEndpoint } from './queries.ts';
-import { countEndpointsOf } from './quota-queries.ts';
+import { countEndpointsOf, type EndpointSettings, insertEndpoint } from './queries.ts';
 
 /** The settings of an endpoint of which nothing is said. */
 const defaults: Omit<EndpointSettings, 'url'> = {

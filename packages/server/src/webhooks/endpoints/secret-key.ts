@@ -1,9 +1,11 @@
 import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
+import { systemCode } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { syncFolder } from '../../platform/sync-folder.ts';
 import type { Keyring, SecretKey } from '../secret.ts';
 import { findKeyCheck, findOrMakeKeyCheck } from './queries.ts';
 
@@ -118,7 +120,7 @@ export async function makeNextKeyFile(dataDir: string, id: string): Promise<void
   try {
     await link(path, `${path}.${id}`);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (systemCode(error) !== 'EEXIST') throw error;
   }
   await flushFolder(dataDir);
   await rename(await writeDraft(path), path);
@@ -171,7 +173,7 @@ async function makeFile(path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (systemCode(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }
@@ -188,14 +190,11 @@ async function writeDraft(path: string): Promise<string> {
 
 /** Flushes a folder, so that a power cut right afterwards cannot leave a database without its key. */
 async function flushFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
   try {
-    await folder.sync();
+    await syncFolder(path);
   } catch (error) {
     // Some file systems cannot flush a folder.
-    if (!['EINVAL', 'EPERM', 'ENOTSUP'].includes(codeOf(error))) throw error;
-  } finally {
-    await folder.close();
+    if (!['EINVAL', 'EPERM', 'ENOTSUP'].includes(systemCode(error) ?? '')) throw error;
   }
 }
 
@@ -204,16 +203,12 @@ async function readIfThere(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
+    if (systemCode(error) === 'ENOENT') return null;
     throw new AppError('settings_invalid', {
       detail: `${path} cannot be read: ${String(error)}. Make it readable, or set SVC_SECRET_KEY.`,
       cause: error,
     });
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /** What to do where the key that seals is not here. */

@@ -1,6 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { WebhooksOverview } from '../contract.ts';
 import { isBehind, isStuck } from '../order/queries.ts';
 import { isUnpolled, unpolledSince } from '../queries.ts';
 import type { EndpointTrouble } from '../values.ts';
@@ -30,14 +31,10 @@ const troubled = (reach: Reach) => sql`(
     or (health = 'disabled' and disabled_reason = 'failing')
 ) as troubled`;
 
-type TroubledCounts = {
-  failing: number;
-  degraded: number;
-  gone: number;
-  disabled: number;
-  held: number;
-  full: number;
-};
+type TroubledCounts = Pick<
+  WebhooksOverview,
+  'failing' | 'degraded' | 'gone' | 'disabled' | 'held' | 'full'
+>;
 
 /** How many endpoints fare ill, each counted once. */
 export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
