@@ -1,31 +1,13 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
 import { laneOf } from '../lanes.ts';
+import { useWebhookApi } from '../testing/api.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
+const { service, freshTenant, addEndpoint, changeEndpoint: change } = useWebhookApi();
 
 const url = 'http://127.0.0.1:9/hook';
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
-let tenants = 0;
-const freshTenant = () => `tenant-${++tenants}`;
-
-async function make(more: object = {}) {
-  const body = { tenant: freshTenant(), url, ...more };
-  const answer = await service.call('POST', '/webhook/endpoints', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json;
-}
-
-async function change(id: string, body: object) {
-  const answer = await service.call('PATCH', at(id), { body });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.json;
-}
+const make = (more: object = {}) => addEndpoint({ tenant: freshTenant(), ...more });
 
 const routes = [
   ['POST', '/webhook/endpoints'],

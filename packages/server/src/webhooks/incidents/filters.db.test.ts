@@ -1,31 +1,11 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
+import { useWebhookApi } from '../testing/api.ts';
 import { IncidentFilters } from './filters.ts';
 import { createReportIncident } from './report-incident.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
-
-let tenants = 0;
-const freshTenant = () => `filters ${++tenants}`;
-
-async function makeEndpoint(tenant: string, more: object = {}): Promise<string> {
-  const body = { tenant, url: 'http://127.0.0.1:9/hook', ...more };
-  const answer = await service.call('POST', '/webhook/endpoints', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json.id;
-}
-
-const change = async (id: string, body: object) => {
-  const answer = await service.call('PATCH', `/webhook/endpoints/${id}`, { body });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.json;
-};
+const { service, freshTenant, makeEndpoint, changeEndpoint: change } = useWebhookApi();
 
 /** Reports an incident of which `data` is JSON text, and returns which endpoints get it and which filters held it back. */
 async function report(tenant: string, data: string, more: object = {}) {

@@ -1,41 +1,18 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { IncidentRow } from '../contract.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
+import { useWebhookApi } from '../testing/api.ts';
 import { createReportIncident } from './report-incident.ts';
 
 const limits = { clock: Date.now, maxAttempts: 8, maxPayloadBytes: 1024, log: { warn() {} } };
 const origin = { dataSource: undefined, requestId: 'req_1', traceParent: null };
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
-
-let tenants = 0;
-const freshTenant = () => `tenant ${++tenants}`;
+const { service, freshTenant, makeEndpoint, report } = useWebhookApi();
 const call = (body: unknown, token = service.adminToken) =>
   service.call('POST', '/incidents', { body, token });
-
-async function makeEndpoint(tenant: string, more: object = {}): Promise<string> {
-  const body = { tenant, url: 'http://127.0.0.1:9/hook', ...more };
-  const answer = await service.call('POST', '/webhook/endpoints', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json.id;
-}
-
-async function report(more: object) {
-  const answer = await call({ type: 'incident.created', data: {}, ...more });
-  expect(answer.status, answer.text).toBe(202);
-  return answer.json as {
-    id: string;
-    deliveries: { id: string; endpoint_id: string; idempotency_key: string; status: string }[];
-  };
-}
 
 async function countIncidents(tenant: string): Promise<number> {
   const rows = await service.db.query<{ count: number }>(
@@ -76,8 +53,15 @@ test('sends the data as it was spelled: no digit of a number is lost', async () 
     headers: { 'content-type': 'application/json' },
   });
   expect(answer.status, answer.text).toBe(202);
-  const detail = await service.call('GET', `/webhook/dlq/${answer.json.deliveries[0].id}`);
-  expect(detail.json.body).toContain('"data":{"id":12345678901234567890,"score":0.10,"big":1e400}');
+  for (const path of [
+    `/incidents/${answer.json.id}`,
+    `/webhook/dlq/${answer.json.deliveries[0].id}`,
+  ]) {
+    const { json } = await service.call('GET', path);
+    expect(json.body, path).toContain(
+      '"data":{"id":12345678901234567890,"score":0.10,"big":1e400}',
+    );
+  }
 });
 
 test('refuses data nested 10,000 levels deep', async () => {

@@ -1,29 +1,11 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
+import { planOf } from '../../../test/one-server.ts';
+import { useWebhookApi } from '../testing/api.ts';
 import { listIncidents } from './queries.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
-
-let tenants = 0;
-const freshTenant = () => `list ${++tenants}`;
-
-async function makeEndpoint(tenant: string): Promise<void> {
-  const body = { tenant, url: 'http://127.0.0.1:9/hook' };
-  const answer = await service.call('POST', '/webhook/endpoints', { body });
-  expect(answer.status, answer.text).toBe(201);
-}
-
-async function report(more: { tenant: string; type?: string; store?: string }): Promise<string> {
-  const body = { type: 'incident.created', data: {}, ...more };
-  const answer = await service.call('POST', '/incidents', { body });
-  expect(answer.status, answer.text).toBe(202);
-  return answer.json.id;
-}
+const { service, freshTenant, makeEndpoint, report: reportOne } = useWebhookApi();
+const report = async (more: object): Promise<string> => (await reportOne(more)).id;
 
 type Listed = { id: string; tenant: string; delivery_counts?: Record<string, number> };
 
@@ -127,51 +109,16 @@ test('finds those of which a delivery failed, each once, and only within reach',
 
 test.each([
   ['of all tenants', null, 'dead_letters_incident_idx'],
-  ['of some tenants', ['list 1', 'list 2'], 'dead_letters_tenant_incident_idx'],
+  ['of some tenants', ['tenant-1', 'tenant-2'], 'dead_letters_tenant_incident_idx'],
 ])('reads failed incidents %s along their index', async (_, tenants, index) => {
   const days = { from: '2026-03-01', to: '2026-03-05' };
   const source = { tenants, id: undefined, deliveryId: undefined, ...days, hasFailed: true };
   const scan = { after: ['2026-03-04T12:00:00Z', 'inc_x'] as const, limit: 101, scanLimit: 101 };
-  const plan = await service.db.transaction(async (connection) => {
-    // A small table is read whole, whatever its indexes.
-    await connection.client.query(
-      'set local enable_seqscan = off; set local enable_bitmapscan = off',
-    );
-    let lines = '';
-    await listIncidents(
-      {
-        async query(statement) {
-          const rows = await connection.query(sql`explain (costs off) ${statement}`);
-          lines = rows.map((row) => row['QUERY PLAN']).join('\n');
-          return [];
-        },
-      },
-      source,
-      { store: undefined, endpointId: undefined },
-      scan,
-    );
-    return lines;
-  });
+  const sought = { store: undefined, endpointId: undefined };
+  const plan = await planOf(service.db, (db) => listIncidents(db, source, sought, scan));
   expect(plan).toContain(`Index Scan Backward using ${index} on deliveries`);
   expect(plan).toMatch(/Scan using dead_letters_replay_idx on deliveries/);
   expect(plan).toMatch(/Group\n.*Group Key: deliveries.created_at/);
-});
-
-test('looks at so many incidents for a page, and goes on where it ended', async () => {
-  const tenant = freshTenant();
-  const rare = await report({ tenant, type: 'rare.thing' });
-  await setReported(rare, '2026-01-01T00:00:00Z');
-  await service.db.query(sql`
-    insert into incidents (id, tenant, type, occurred_at, body, created_at)
-    select 'inc_' || lpad(n::text, 16, '0'), ${tenant}, 'incident.created', now(), '{}',
-      '2026-01-02'::timestamptz + n * interval '1 second'
-    from generate_series(1, 10000) n`);
-  const first = await pageOf({ tenant, type: 'rare.thing' });
-  expect(first.data).toEqual([]);
-  const cursor = first.next_cursor ?? '';
-  const second = await pageOf({ tenant, type: 'rare.thing', cursor });
-  expect(second.data.map(({ id }) => id)).toEqual([rare]);
-  expect(second.next_cursor).toBeNull();
 });
 
 test('counts the deliveries of each incident by status when asked to', async () => {
@@ -188,12 +135,4 @@ test('counts the deliveries of each incident by status when asked to', async () 
     [alone, none],
   ]);
   expect((await pageOf({ tenant })).data[0]).not.toHaveProperty('delivery_counts');
-});
-
-test('shows what is sent to the letter', async () => {
-  const body = '{"tenant":"letter","type":"a.b","data":{"id":12345678901234567890,"score":0.10}}';
-  const headers = { 'content-type': 'application/json' };
-  const answer = await service.call('POST', '/incidents', { body, headers });
-  const shown = await service.call('GET', `/incidents/${answer.json.id}`);
-  expect(shown.json.body).toContain('"data":{"id":12345678901234567890,"score":0.10}}');
 });

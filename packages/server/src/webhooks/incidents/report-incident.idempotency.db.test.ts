@@ -1,18 +1,10 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
+import { useWebhookApi } from '../testing/api.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
+const { service, makeEndpoint } = useWebhookApi();
 beforeAll(async () => {
-  for (const tenant of ['T', 'U']) {
-    const body = { tenant, url: 'http://127.0.0.1:9/hook' };
-    const answer = await service.call('POST', '/webhook/endpoints', { body });
-    expect(answer.status, answer.text).toBe(201);
-  }
+  for (const tenant of ['T', 'U']) await makeEndpoint(tenant);
 });
 
 const report = (key: string | undefined, more: object = {}) =>

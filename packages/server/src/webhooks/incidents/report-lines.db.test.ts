@@ -1,19 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
+import { useWebhookApi } from '../testing/api.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
+const { service, makeEndpoint } = useWebhookApi();
 beforeAll(async () => {
-  for (const ordered of ['none', 'group']) {
-    const body = { tenant: 'T', url: `http://127.0.0.1:9/${ordered}`, ordered };
-    const answer = await service.call('POST', '/webhook/endpoints', { body });
-    expect(answer.status, answer.text).toBe(201);
-  }
+  for (const ordered of ['none', 'group']) await makeEndpoint('T', { ordered });
 });
 
 const line = (n: number, more: object = {}) =>

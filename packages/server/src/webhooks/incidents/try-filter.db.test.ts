@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
-import { useTestService } from '../../../test/service.ts';
+import { useWebhookApi } from '../testing/api.ts';
 
-const service = useTestService({
-  SVC_ROLES: 'api',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
+const { service, report: reportOne } = useWebhookApi();
+const report = async (tenant: string, more: object): Promise<string> =>
+  (await reportOne({ tenant, ...more })).id;
 
 async function tryFilter(body: object | string) {
   const answer = await service.call('POST', '/webhook/filters/test', {
@@ -14,13 +12,6 @@ async function tryFilter(body: object | string) {
   });
   expect(answer.status, answer.text).toBe(200);
   return answer.json;
-}
-
-async function report(tenant: string, more: object): Promise<string> {
-  const body = { tenant, type: 'incident.created', ...more };
-  const answer = await service.call('POST', '/incidents', { body });
-  expect(answer.status, answer.text).toBe(202);
-  return answer.json.id;
 }
 
 test('says of the newest incidents which an endpoint would get, and why not the others', async () => {

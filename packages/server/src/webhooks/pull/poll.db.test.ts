@@ -2,35 +2,24 @@ import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '../../../../receive/src/index.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
-import { useTestService } from '../../../test/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { listFailing } from '../endpoints/trouble-queries.ts';
 import { forgetHistory } from '../forget.ts';
+import { useWebhookApi } from '../testing/api.ts';
 import { handOut, lockPlace } from './queries.ts';
 
-const service = useTestService({
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RATE_LIMIT: '0',
-});
+const { service, freshTenant, addEndpoint, report: reportOne } = useWebhookApi({});
 
 let endpoint: { id: string; secret: string };
 let tenant = '';
-let serial = 0;
-const make = async (more: object = {}) => {
-  const body = { tenant, type: 'pull', ...more };
-  const answer = await service.call('POST', '/webhook/endpoints', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json;
-};
+const make = (more: object = {}) => addEndpoint({ tenant, type: 'pull', url: undefined, ...more });
 beforeEach(async () => {
-  serial += 1;
-  tenant = `T${serial}`;
+  tenant = freshTenant();
   endpoint = await make();
 });
 const report = async (count: number) => {
   for (let n = 0; n < count; n += 1) {
-    const body = { tenant, type: 'incident.created', data: { n } };
-    expect((await service.call('POST', '/incidents', { body })).status).toBe(202);
+    await reportOne({ tenant, data: { n } });
   }
 };
 const poll = (query: Record<string, string> = {}, { id } = endpoint) =>
