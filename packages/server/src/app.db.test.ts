@@ -9,13 +9,13 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
 import { startDatabaseProxy } from '../test/database-proxy.ts';
+import { hold } from '../test/held-pace.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { sweep } from '../test/runs.ts';
 import { startTestService } from '../test/service.ts';
 import { createLog, startService } from './app.ts';
 import { loadSettings } from './config/settings.ts';
 import { baseline } from './platform/postgres/baseline.ts';
-import { createGate } from './webhooks/drainer/testing/world.ts';
 
 const settings = { SVC_SHUTDOWN_SECONDS: '3', SVC_EXPORT_STALL_SECONDS: '3600' };
 let failures: string[] = [];
@@ -103,9 +103,9 @@ test('a webhook that is answered late counts, and none stays leased, though the 
   const telling = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const env = { SVC_SHUTDOWN_SECONDS: '5', SVC_ALLOW_TARGETS: '127.0.0.0/8' };
   const service = await startTestService({ ...env, DATABASE_URL: link.url }, telling);
-  const cutting = createGate();
+  const cutting = hold();
   const receiver = await startReceiver({
-    behave: ({ path }) => (path === '/late' ? after(cutting.opened, answer(204)) : hang()),
+    behave: ({ path }) => (path === '/late' ? after(cutting.promise, answer(204)) : hang()),
   });
   for (const path of ['/late', '/never']) {
     const body = { tenant: 'T', url: receiver.url(path) };
@@ -118,7 +118,7 @@ test('a webhook that is answered late counts, and none stays leased, though the 
   // It ends as requests are cut, and connections to the database with them.
   const { hostname, port } = new URL(service.url);
   const caller = connect(Number(port), hostname).on('error', () => {});
-  caller.on('close', () => cutting.open());
+  caller.on('close', () => cutting.resolve());
   caller.write(
     `POST /api/v1/incidents HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${service.adminToken}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
   );

@@ -1,12 +1,12 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { hold } from '../../test/held-pace.ts';
 import { untilLockWaits } from '../../test/one-server.ts';
 import { answer } from '../../test/receiver.ts';
 import type { TestService } from '../../test/service.ts';
 import { evaluate } from '../checks/notices/evaluate.ts';
 import { claimSends, insertSends } from '../checks/notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
-import { createGate } from '../webhooks/drainer/testing/world.ts';
 import { failFor, recover } from './testing/looking.ts';
 import { useNoticesWorld } from './testing/notices-world.ts';
 
@@ -97,13 +97,13 @@ test('a trouble is told once however many look, again after a day, and when it i
 });
 
 test('while one process looks, another leaves it alone', async () => {
-  const [entered, left] = [createGate(), createGate()];
+  const [entered, left] = [hold(), hold()];
   const nothing = { events: async () => [], act: async () => {} };
   const find = {
     ...nothing,
     async troubles() {
-      entered.open();
-      await left.opened;
+      entered.resolve();
+      await left.promise;
       return [];
     },
   };
@@ -111,10 +111,10 @@ test('while one process looks, another leaves it alone', async () => {
     // The service may be looking at this moment.
     while (!(await evaluate(service.db, { find, historyDays: 0 })));
   })();
-  await entered.opened;
+  await entered.promise;
   const other = { ...nothing, troubles: async () => [] };
   expect(await evaluate(service.db, { find: other, historyDays: 0 })).toBe(false);
-  left.open();
+  left.resolve();
   await slow;
 });
 

@@ -2,8 +2,14 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { countPurgedSoon, purgeOld } from './purge-old.ts';
-import { runBatch } from './run-jobs.ts';
-import { clearQueue, findWrongCounts, seedDeliveries, seedEndpoint } from './testing/seed.ts';
+import {
+  clearQueue,
+  findWrongCounts,
+  jobParts,
+  seedDeliveries,
+  seedEndpoint,
+  workOff,
+} from './testing/seed.ts';
 
 const db = useTestDatabase();
 const day = 86_400;
@@ -14,9 +20,7 @@ const audit = async (_db: unknown, name: string, act: { action: string }) =>
   void audited.push([name, act.action]);
 const purge = (days = 30) =>
   db.transaction((connection) => purgeOld(connection, { ...old, days, audit }));
-const runAll = async () => {
-  while ((await runBatch(db, { wakeUp: { wake() {} }, audit, isOnHold })).hasWorked);
-};
+const runAll = () => workOff(db, { ...jobParts, audit, isOnHold });
 const countBy = async (status: string) => {
   const rows = await db.query<{ id: string }>(
     sql`select id from deliveries where status = ${status} order by id`,

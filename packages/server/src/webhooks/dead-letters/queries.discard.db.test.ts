@@ -8,7 +8,6 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { type CountDelta, discardOfEndpoint, shiftCounts } from './queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
-import { runBatch } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
@@ -19,6 +18,7 @@ import {
   seedDelivery,
   seedEndpoint,
   silentAct,
+  workOff,
 } from './testing/seed.ts';
 
 const db = useTestDatabase();
@@ -151,15 +151,7 @@ async function finishAttempt(id: string, failureClass: FailureClass | null): Pro
 async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promise<void> {
   const more = { endpoint_id: endpoint.id, maxAttempts: 2 };
   await makeBulkJob(on, `rty_${n}_${endpoint.id}`, more);
-  while (
-    (
-      await runBatch(db, {
-        wakeUp: { wake() {} },
-        audit: async () => {},
-        isOnHold: async () => false,
-      })
-    ).hasWorked
-  );
+  await workOff(db);
 }
 
 test('whatever happens to deliveries, counts are right and no status is left by a wrong way', async () => {

@@ -12,10 +12,12 @@ import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
+  jobParts,
   makeBulkJob,
   type SeededEndpoint,
   seedDeliveries,
   seedEndpoint,
+  workOff,
 } from './testing/seed.ts';
 
 const db = useTestDatabase();
@@ -25,10 +27,7 @@ beforeEach(async () => {
   endpoint = await seedEndpoint(db);
 });
 
-const asleep = { wake() {} };
-const audit = async () => {};
-const isOnHold = async () => false;
-const batch = () => runBatch(db, { wakeUp: asleep, audit, isOnHold });
+const batch = (on: Database = db) => runBatch(on, jobParts);
 const makeJob = (id: string, rate: number | null = null) =>
   makeBulkJob(db, id, { rate, endpoint_id: endpoint.id });
 const readJob = async (id: string) => {
@@ -58,9 +57,7 @@ test('a batch by a rate reads about as much as it takes of a failure class', asy
   await seedDeliveries(db, endpoint, 3000, { failureClass: 'reset' });
   await makeBulkJob(db, 'rty_c', { status: 'abandoned', failure_class: 'reset', rate: 40 });
   await db.query(sql`analyze deliveries`);
-  const blocks = await blocksOf(db, (counted) =>
-    runBatch(counted, { wakeUp: asleep, audit, isOnHold }),
-  );
+  const blocks = await blocksOf(db, batch);
   expect(blocks['deliveries'], JSON.stringify(blocks)).toBeLessThan(100);
   await batch();
   expect(await readJob('rty_c')).toMatchObject({ rows_done: 10 });
@@ -81,11 +78,11 @@ test.each(['retry', 'purge'] as const)(
     };
     // The first finds nothing pending.
     await batch();
-    await expect(runBatch(failing, { wakeUp: asleep, audit, isOnHold })).rejects.toThrow('killed');
+    await expect(batch(failing)).rejects.toThrow('killed');
     expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
     expect(await readJob('job_f')).toEqual({ state: 'running', rows_done: 0 });
     expect(await findWrongCounts(db)).toEqual([]);
-    while ((await batch()).hasWorked);
+    await workOff(db);
     expect(await readJob('job_f')).toEqual({ state: 'completed', rows_done: 20 });
     expect(await findWrongCounts(db)).toEqual([]);
   },
@@ -99,7 +96,7 @@ test('many runners share a job and do each row once', async () => {
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   const log = pino({ level: 'silent' });
   const runners = Array.from({ length: 4 }, () =>
-    startBulkJobs(db, { wakeUp, audit, isOnHold, log, pace: unpaced }),
+    startBulkJobs(db, { ...jobParts, wakeUp, log, pace: unpaced }),
   );
   const poll = { timeout: 120_000, interval: 10 };
   await expect
@@ -142,7 +139,7 @@ test('a job waits while its endpoint is disabled meanwhile, and then goes on to 
     update webhook_endpoints set enabled = true, disabled_at = null where id = ${endpoint.id}`);
   await db.query(sql`
     update dead_letter_jobs set position = (position::jsonb - 'ready_at')::json where id = 'rty_held'`);
-  while ((await batch()).hasWorked);
+  await workOff(db);
   expect(await readJob('rty_held')).toEqual({ state: 'completed', rows_done: 600 });
 });
 
@@ -158,7 +155,7 @@ test('a job of several endpoints goes on where one is disabled meanwhile, and sa
   await disable(before.id);
   await makeBulkJob(db, 'rty_all');
   await disable(other.id);
-  while ((await batch()).hasWorked);
+  await workOff(db);
   expect(await findBulkJob(db, null, 'rty_all')).toMatchObject({
     state: 'completed',
     waits_for_endpoint: false,
@@ -197,12 +194,12 @@ test('a runner that gives way to clients keeps what it has done, and ends when i
   await makeJob('rty_waits');
   const log = pino({ level: 'silent' });
   const { pace, resting } = holdPace();
-  const held = startBulkJobs(db, { wakeUp: asleep, audit, isOnHold, log, pace });
+  const held = startBulkJobs(db, { ...jobParts, log, pace });
   held.poke();
   await resting;
   await held.stop();
   expect(await readJob('rty_waits')).toEqual({ state: 'running', rows_done: 250 });
-  const next = startBulkJobs(db, { wakeUp: asleep, audit, isOnHold, log, pace: unpaced });
+  const next = startBulkJobs(db, { ...jobParts, log, pace: unpaced });
   next.poke();
   await expect.poll(() => readJob('rty_waits')).toEqual({ state: 'completed', rows_done: 600 });
   await next.stop();

@@ -6,16 +6,17 @@ import type { ShownOutcome } from '../values.ts';
 import { findBulkJob } from './job-queries.ts';
 import { listDeliveries } from './lists.ts';
 import { retryDeadLetter } from './retry.ts';
-import { runBatch } from './run-jobs.ts';
 import { lookAtNext } from './settle.ts';
 import {
   clearQueue,
+  jobParts,
   makeBulkJob,
   type SeededEndpoint,
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
   silentAct,
+  workOff,
 } from './testing/seed.ts';
 
 const db = useTestDatabase();
@@ -26,11 +27,6 @@ beforeEach(async () => {
   endpoint = await seedEndpoint(db);
 });
 
-const asleep = { wake() {} };
-const workOff = async () => {
-  const parts = { wakeUp: asleep, audit: async () => {}, isOnHold: async () => false };
-  while ((await runBatch(db, parts)).hasWorked);
-};
 /** Looks now, whenever it was to be. Answers what is shown of a job. */
 const look = async (id: string) => {
   await db.query(sql`update dead_letter_jobs set look_at = now() where look_at is not null`);
@@ -52,7 +48,7 @@ test('each row of a retry is counted as what it is now, and the list finds the r
   const waiting = await seedDeliveries(db, paused, 3);
   const disabled = await seedDeliveries(db, off, 2);
   await makeBulkJob(db, 'rty_1');
-  await workOff();
+  await workOff(db);
   const [delivered = '', failed = '', abandoned = '', again = '', left = ''] = all;
   const set = (id: string, values: ReturnType<typeof sql>) =>
     db.query(sql`update deliveries set ${values} where id = ${id}`);
@@ -63,7 +59,7 @@ test('each row of a retry is counted as what it is now, and the list finds the r
   await db.query(
     sql`update webhook_endpoints set enabled = false, disabled_at = now() where id = ${off.id}`,
   );
-  await retryDeadLetter(db, again, { act: silentAct, wakeUp: asleep, maxAttempts: 8 });
+  await retryDeadLetter(db, again, { act: silentAct, wakeUp: jobParts.wakeUp, maxAttempts: 8 });
 
   const { counts, isSettled } = await look('rty_1');
   expect(counts).toEqual({
@@ -86,7 +82,7 @@ test('each row of a retry is counted as what it is now, and the list finds the r
 test('a job is settled when its last row has ended, and stays what it was then', async () => {
   const [one = '', two = ''] = await seedDeliveries(db, endpoint, 2);
   await makeBulkJob(db, 'rty_s');
-  await workOff();
+  await workOff(db);
   expect(await look('rty_s')).toMatchObject({ counts: { under_way: 2 }, isSettled: false });
   const end = (id: string, status: string) =>
     db.query(
@@ -102,26 +98,26 @@ test('a job is settled when its last row has ended, and stays what it was then',
     values (${endpoint.id}, 'abandoned', 'status', 'T', 1)
     on conflict (endpoint_id, status, failure_class) do update set count = 1`);
   await makeBulkJob(db, 'rty_t');
-  await workOff();
+  await workOff(db);
   expect(await look('rty_s')).toEqual(settled);
   expect(await look('rty_t')).toMatchObject({ counts: { under_way: 1 } });
 });
 
 test('a job that does nothing, and a purge, are settled at their end', async () => {
   await makeBulkJob(db, 'rty_none');
-  await workOff();
+  await workOff(db);
   expect(await look('rty_none')).toMatchObject({ counts: {}, isSettled: true });
   await seedDelivery(db, endpoint);
   await makeBulkJob(db, 'prg_1', { action: 'purge' });
   expect(await look('prg_1')).toMatchObject({ counts: {}, isSettled: false });
-  await workOff();
+  await workOff(db);
   expect(await look('prg_1')).toMatchObject({ counts: { discarded: 1 }, isSettled: true });
 });
 
 test('a job is looked at for thirty days, and seldom while nothing changes', async () => {
   await seedDelivery(db, endpoint);
   await makeBulkJob(db, 'rty_q');
-  await workOff();
+  await workOff(db);
   const waitOf = async () => {
     const [row] = await db.query<{ wait: number | null }>(sql`
       select extract(epoch from look_at - looked_at)::float8 as wait from dead_letter_jobs where id = 'rty_q'`);
@@ -145,7 +141,7 @@ test('a job is looked at for thirty days, and seldom while nothing changes', asy
 test('a look that is cut leaves the job to the next one, and is not made twice at once', async () => {
   await seedDelivery(db, endpoint);
   await makeBulkJob(db, 'rty_c');
-  await workOff();
+  await workOff(db);
   await db.query(sql`update dead_letter_jobs set look_at = now()`);
   const cut = {
     query: (statement: ReturnType<typeof sql>) =>

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
+import { hold } from '../../../test/held-pace.ts';
 import {
   after,
   answer,
@@ -265,14 +266,11 @@ test('requests one after the other share a connection, requests at once do not',
   const made = sender();
   for (let n = 0; n < 5; n += 1) await made.send(post(receiver.url()));
   expect(receiver.connections).toBe(1);
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  receiver.behave(() => after(held, answer(200)));
+  const held = hold();
+  receiver.behave(() => after(held.promise, answer(200)));
   const sent = Array.from({ length: 4 }, (_, n) => made.send(post(receiver.url(), `msg_${n}`)));
   await receiver.waitFor(9);
-  release();
+  held.resolve();
   expect((await Promise.all(sent)).map((result) => result.failureClass)).toEqual(
     Array(4).fill(null),
   );
@@ -335,18 +333,15 @@ test('an attempt that waits for one receiver does not delay another', async () =
 test('closing waits for the attempts under way and ends the idle connections', async () => {
   const receiver = await receive();
   const made = createSender({ timeoutMillis: 10_000, allowTargets: ['127.0.0.0/8'] });
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  receiver.behave(() => after(held, answer(200)));
+  const held = hold();
+  receiver.behave(() => after(held.promise, answer(200)));
   const order: string[] = [];
   const sent = made.send(post(receiver.url())).then((result) => {
     order.push(String(result.failureClass));
   });
   await receiver.waitFor(1);
   const closed = Promise.all([made.close(), made.close()]).then(() => order.push('closed'));
-  release();
+  held.resolve();
   await Promise.all([sent, closed]);
   expect(order).toEqual(['null', 'closed']);
 });

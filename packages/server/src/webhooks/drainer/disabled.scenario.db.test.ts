@@ -236,9 +236,7 @@ test('whoever enables, disables or deletes an endpoint ends the discarding of it
 
 test('discarding a backlog asks a console session for its token, enabling does not', async () => {
   const endpoint = await disabledEndpoint();
-  const token = world.adminToken;
-  const signedIn = await world.call('POST', '/session', { token: null, body: { token } });
-  const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const { headers } = await world.signIn();
   const options = { token: null, headers };
   const refused = await world.call('POST', at(endpoint, '/discard-backlog'), options);
   expect(refused.json).toMatchObject({ status: 403, code: 'step_up_required' });

@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
+import { hold } from '../../../test/held-pace.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
 import { after, answer, hang, inTurn, reset, startReceiver } from '../../../test/receiver.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
-import { newDeliveryId } from '../dead-letters/testing/seed.ts';
-import { laneOf } from '../lanes.ts';
-import { createGate, isStatus, useCleanWorld } from './testing/world.ts';
+import { seedDelivery } from '../dead-letters/testing/seed.ts';
+import { isStatus, useCleanWorld } from './testing/world.ts';
 
 const { world, receiver } = useCleanWorld();
 
@@ -218,67 +218,50 @@ test('delivers again what a drainer that died held, under the same webhook-id', 
 
 test('leaves a row discarded that was purged while its attempt was under way', async () => {
   await world.addEndpoint(receiver.url());
-  const purged = createGate();
-  receiver.behave(() => after(purged.opened, answer(500)));
+  const purged = hold();
+  receiver.behave(() => after(purged.promise, answer(500)));
   const [id = ''] = await world.report();
   await receiver.waitFor(1);
   expect((await world.call('DELETE', `/webhook/dlq/${id}`)).status).toBe(204);
-  purged.open();
+  purged.resolve();
   const delivery = await world.untilDelivery(id, ({ attempt_log: log }) => log.length === 1);
   expect(delivery).toMatchObject({ status: 'discarded', attempts: 0 });
 });
 
 test('does nothing on a retry while an attempt is under way: its outcome stands', async () => {
   await world.addEndpoint(receiver.url());
-  const retried = createGate();
-  receiver.behave(() => after(retried.opened, answer(500)));
+  const retried = hold();
+  receiver.behave(() => after(retried.promise, answer(500)));
   const [id = ''] = await world.report();
   await receiver.waitFor(1);
   expect((await world.call('POST', `/webhook/dlq/${id}/retry`)).status).toBe(202);
-  retried.open();
+  retried.resolve();
   expect(await world.untilDelivery(id, isStatus('pending'))).toMatchObject({ max_attempts: 8 });
 });
 
 test('leaves no row stuck when an endpoint is deleted while its rows are in flight', async () => {
   const { id: endpoint } = await world.addEndpoint(receiver.url());
-  const deleted = createGate();
-  receiver.behave(() => after(deleted.opened, answer(500)));
+  const deleted = hold();
+  receiver.behave(() => after(deleted.promise, answer(500)));
   const ids = await world.report(20);
   await receiver.waitFor(8);
   expect((await world.call('DELETE', `/webhook/endpoints/${endpoint}`)).status).toBe(204);
-  deleted.open();
+  deleted.resolve();
   await world.untilAll(ids, 'discarded');
 });
 
 test('discards rows of a deleted endpoint that came in with its deletion', async () => {
   const { id: endpoint } = await world.addEndpoint(receiver.url());
   receiver.behave(() => answer(204));
-  const seeded = await world.db.query<{ lane: number }>(sql`
-    update webhook_endpoints set deleted_at = now() where id = ${endpoint} returning lane`);
-  const lane = seeded[0]?.lane ?? 0;
-  const id = `dlv_${String(lane).padStart(2, '0')}0late000000000000a`;
-  await world.db.query(sql`
-    insert into incidents (id, tenant, type, occurred_at, body)
-    values ('inc_late', 'TX', 'incident.created', now(), ${'{"type":"a.b","timestamp":"2026-01-01T00:00:00.000000Z","data":1}'})
-    on conflict do nothing`);
-  await world.db.query(sql`
-    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
-    values (${lane}, ${id}, 'inc_late', ${endpoint}, 'TX', 'a.b', 'https://a.example/', 'msg_late', 8)`);
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now() where id = ${endpoint}`);
+  const id = await seedDelivery(world.db, { id: endpoint, tenant: 'TX' }, { status: 'queued' });
   await world.untilDelivery(id, isStatus('discarded'));
   expect(receiver.requests).toHaveLength(0);
 });
 
 test('delivers to others while the rows of a deleted endpoint are locked', async () => {
   const { id: deleted } = await world.addEndpoint(receiver.url('/deleted'), { enabled: false });
-  const lane = laneOf(deleted);
-  const locked = newDeliveryId(lane, 0);
-  await world.db.query(sql`
-    insert into incidents (id, tenant, type, occurred_at, body)
-    values ('inc_locked', 'TX', 'a.b', now(), '{}')`);
-  await world.db.query(sql`
-    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target,
-      idempotency_key, max_attempts)
-    values (${lane}, ${locked}, 'inc_locked', ${deleted}, 'TX', 'a.b', 'https://a.example/', 'msg_l', 8)`);
+  const locked = await seedDelivery(world.db, { id: deleted, tenant: 'TX' }, { status: 'queued' });
   await world.db.transaction(async (connection) => {
     await connection.query(sql`select from deliveries where id = ${locked} for update`);
     await world.db.query(

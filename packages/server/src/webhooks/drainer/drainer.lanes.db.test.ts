@@ -1,10 +1,11 @@
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
+import { hold } from '../../../test/held-pace.ts';
 import { after, answer, useReceiver } from '../../../test/receiver.ts';
 import { createLog, drainOnce, startService } from '../../app.ts';
 import { loadSettings, usualWaits } from '../../config/settings.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import { createGate, isStatus, useWorld } from './testing/world.ts';
+import { isStatus, useWorld } from './testing/world.ts';
 
 const receiver = useReceiver();
 const world = useWorld({ SVC_ROLES: 'api' });
@@ -72,23 +73,23 @@ const heldLanes = async () => {
 
 test('gives the lanes to others at once when it stops, and ends what is under way', async () => {
   await world.addEndpoint(receiver.url('/slow'));
-  const gate = createGate();
-  receiver.behave(() => after(gate.opened, answer(204)));
+  const gate = hold();
+  receiver.behave(() => after(gate.promise, answer(204)));
   const made = receiver.requests.length;
   const [id = ''] = await world.report();
   const drainer = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
   await receiver.waitFor(made + 1);
   const closed = drainer.close();
   await expect.poll(heldLanes, { timeout: 120_000 }).toBe(0);
-  gate.open();
+  gate.resolve();
   await closed;
   await world.untilDelivery(id, isStatus('delivered'));
 });
 
 test('a 410 disables its endpoint although the lane has gone to another drainer meanwhile', async () => {
   const { id: endpoint } = await world.addEndpoint(receiver.url('/gone'));
-  const gate = createGate();
-  receiver.behave(() => after(gate.opened, answer(410)));
+  const gate = hold();
+  receiver.behave(() => after(gate.promise, answer(410)));
   const made = receiver.requests.length;
   const [id = ''] = await world.report();
   const first = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
@@ -98,7 +99,7 @@ test('a 410 disables its endpoint although the lane has gone to another drainer 
   const second = await startService(settings(), silent);
   try {
     await expect.poll(heldLanes, { timeout: 120_000 }).toBe(64);
-    gate.open();
+    gate.resolve();
     await closed;
     await world.untilDelivery(id, isStatus('abandoned'));
     const shown = await world.call('GET', `/webhook/endpoints/${endpoint}`);

@@ -1,13 +1,16 @@
 import { test } from 'vitest';
+import { hold } from '../../../test/held-pace.ts';
 import { after, answer, useReceiver } from '../../../test/receiver.ts';
-import { createGate, isStatus, useWorld } from './testing/world.ts';
+import { isStatus, useWorld } from './testing/world.ts';
 
 const receiver = useReceiver();
 const world = useWorld({ SVC_DRAINER_IN_FLIGHT: '64', SVC_WEBHOOK_TIMEOUT_SECONDS: '100' });
 
 test('delivers of a quiet tenant while slow ones hold all places that they can have', async () => {
-  const gate = createGate();
-  receiver.behave(({ path }) => (path === '/slow' ? after(gate.opened, answer(200)) : answer(204)));
+  const gate = hold();
+  receiver.behave(({ path }) =>
+    path === '/slow' ? after(gate.promise, answer(200)) : answer(204),
+  );
   const slow = ['A', 'B', 'C', 'D', 'E', 'F'];
   const tenants = slow.flatMap((tenant) => [tenant, tenant, tenant, tenant]);
   await Promise.all(tenants.map((tenant) => world.addEndpoint(receiver.url('/slow'), { tenant })));
@@ -19,6 +22,6 @@ test('delivers of a quiet tenant while slow ones hold all places that they can h
     const [id = ''] = await world.report(1, 'quiet');
     await world.untilDelivery(id, isStatus('delivered'));
   }
-  gate.open();
+  gate.resolve();
   await world.untilAll(held, 'delivered');
 });

@@ -1,8 +1,9 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { hold } from '../../../test/held-pace.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
-import { answer } from '../../../test/receiver.ts';
-import { createGate, isStatus, useCleanWorld } from '../drainer/testing/world.ts';
+import { after, answer } from '../../../test/receiver.ts';
+import { isStatus, useCleanWorld } from '../drainer/testing/world.ts';
 import { forgetHistory } from '../forget.ts';
 
 const { world, receiver } = useCleanWorld();
@@ -136,19 +137,16 @@ test('a report that waits for the erasure of its key is no new incident', async 
 });
 
 test('what waits is cancelled; an attempt under way leaves neither its answer nor another attempt', async () => {
-  const gate = createGate();
+  const gate = hold();
   await world.addEndpoint(receiver.url());
-  receiver.behave(() => async (exchange) => {
-    await gate.opened;
-    await answer(500, { body: `dear ${person}` })(exchange);
-  });
+  receiver.behave(() => after(gate.promise, answer(500, { body: `dear ${person}` })));
   const incident = await reportOne();
   await receiver.waitFor(1);
   const erased = await post(`/incidents/${incident.id}/erase`);
   expect(erased.json.erased).toMatchObject({ cancelled: 1 });
   const attempts = erased.json.remains.find((row: { what: string }) => row.what === 'attempts');
   expect(attempts.until).toEqual(expect.any(String));
-  gate.open();
+  gate.resolve();
   const [{ id }] = incident.deliveries;
   const ended = await world.untilDelivery(id, ({ attempt_log: log }) => log.length === 1);
   expect(ended).toMatchObject({
@@ -237,11 +235,8 @@ test('a purge removes the answers, and the payload once no other delivery needs 
 
 test('what is settled keeps its payload for so many days, or as long as a hold, dead letters too', async () => {
   const incident = await addHalfDelivered();
-  const gate = createGate();
-  receiver.behave(() => async (exchange) => {
-    await gate.opened;
-    await answer(204)(exchange);
-  });
+  const gate = hold();
+  receiver.behave(() => after(gate.promise, answer(204)));
   const fresh = await reportOne();
   const held = new Set<string>();
   const isOnHold = async (_db: unknown, tenant: string) => held.has(tenant);
@@ -267,6 +262,6 @@ test('what is settled keeps its payload for so many days, or as long as a hold, 
     attempt_log: [{ failure_class: 'status', response: null }],
   });
   expect(await get(`/incidents/${fresh.id}`)).toMatchObject({ erased_at: null });
-  gate.open();
+  gate.resolve();
   for (const { id } of fresh.deliveries) await world.untilDelivery(id, isStatus('delivered'));
 });

@@ -2,6 +2,7 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { hold } from '../../../test/held-pace.ts';
 import { blocksOf, untilLockWaits } from '../../../test/one-server.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -18,7 +19,6 @@ import {
   seedEndpoint,
 } from '../dead-letters/testing/seed.ts';
 import { claimDeliveries } from '../drainer/queries.ts';
-import { createGate } from '../drainer/testing/world.ts';
 import { cancelReplaysOf } from '../endpoints/queries.ts';
 import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
@@ -333,7 +333,7 @@ describe('beside others', () => {
   test('the deletion of its endpoint waits for a share, discards what it made, and ends it', async () => {
     await report(300);
     const id = await ask();
-    const { opened, open } = createGate();
+    const { promise: opened, resolve: open } = hold();
     const slow: Database = {
       ...db,
       transaction: (work, given) =>

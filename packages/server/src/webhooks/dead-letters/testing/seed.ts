@@ -2,10 +2,11 @@ import sql from 'sql-template-tag';
 import { testActor } from '../../../../test/actor.ts';
 import { newId, randomText } from '../../../kernel/ids.ts';
 import type { Act } from '../../../platform/audit.ts';
-import type { Queryable } from '../../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { laneOf, timeText } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
 import { insertBulkJob, type NewBulkJob } from '../job-queries.ts';
+import { runBatch } from '../run-jobs.ts';
 
 /** A delivery id as the statement that stores incidents makes it. */
 export function newDeliveryId(lane: number, nowMillis: number): string {
@@ -149,6 +150,16 @@ export function makeBulkJob(db: Queryable, id: string, more: Partial<NewBulkJob>
   const always = { event_type: null, failed_from: null, failed_to: null, reach: null, rate: null };
   const made = { action: 'retry', rowsTotal: 0, createdBy: 'test', maxAttempts: 8 } as const;
   return insertBulkJob(db, { id, ...any, ...always, ...made, ...more });
+}
+
+/** What a bulk job needs beside the database: nobody is woken or on hold, and nothing is put on record. */
+export const jobParts = {
+  ...{ wakeUp: { wake() {} }, audit: async () => {}, isOnHold: async () => false },
+};
+
+/** Does all bulk jobs to their ends, as far as they need not wait. */
+export async function workOff(db: Database, parts: Parameters<typeof runBatch>[1] = jobParts) {
+  while ((await runBatch(db, parts)).hasWorked);
 }
 
 /** What the tests look at of a delivery. */

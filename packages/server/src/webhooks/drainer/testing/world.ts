@@ -106,12 +106,3 @@ export function useCleanWorld(): { world: World; receiver: Receiver } {
 
 export const isStatus = (status: string) => (delivery: { status: string }) =>
   delivery.status === status;
-
-/** Holds up whoever waits for `opened` until `open` is called. */
-export function createGate(): { opened: Promise<void>; open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
