@@ -44,6 +44,7 @@ describe('answers before the final one', () => {
   test.each([
     ['100 Continue', goOn],
     ['100 Continue with headers', 'HTTP/1.1 100 Go on\r\nx-a: HTTP/1.1 100\r\nx-b: c\r\n\r\n'],
+    ['102 Processing', 'HTTP/1.1 102 Processing\r\n\r\n'],
     ['103 Early Hints', early],
     ['several of both', goOn + early + goOn + goOn + early],
   ])('%s is passed over', async (_name, interim) => {
@@ -310,12 +311,6 @@ describe('answers that are none', () => {
     const result = await outcomeOf(raw('HTTP/1.1 500 Oh No\r\ncontent-length: 9\r\n\r\n....'));
     expect(result).toMatchObject({ failureClass: 'status', error: '500 Oh No' });
     expect(result.response?.toString()).toBe('....');
-  });
-
-  test('informational answers are not the answer', async () => {
-    const hints = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
-    const result = await outcomeOf(raw(`${hints}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`));
-    expect(result).toMatchObject({ failureClass: null, status: 200 });
   });
 
   test('an answer that ends with its connection is whole', async () => {

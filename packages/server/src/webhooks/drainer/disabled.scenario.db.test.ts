@@ -68,20 +68,25 @@ test('what is reported while an endpoint is disabled waits, shows, and goes out 
   expect(again.text).toBe(accepted.text);
 });
 
-test('what is reported after a 410 waits, too, and says who disabled the endpoint', async () => {
+test('a 410 disables its endpoint: what is reported then waits, and what failed can be retried', async () => {
   const { id: endpoint } = await world.addEndpoint(receiver.url());
   receiver.behave(() => answer(410));
   const [first = ''] = await world.report();
-  await world.untilDelivery(first, isStatus('abandoned'));
+  const parked = await world.untilDelivery(first, isStatus('abandoned'));
+  expect(parked).toMatchObject({ failure_class: 'gone', attempts: 1, max_attempts: 1 });
   receiver.behave(() => answer(204));
   const ids = await world.report(3);
   expect(ids).toHaveLength(3);
   const { waiting } = (await world.call('GET', `/webhook/dlq/${ids[0]}`)).json;
   expect(waiting.text).toMatch(/^the endpoint is disabled since .* by its receiver, .* 410 Gone\./);
-  expect(await show(endpoint)).toMatchObject({ disabled_by: null, backlog: { count: 3 } });
+  const gone = { enabled: false, disabled_reason: 'gone', disabled_by: null };
+  expect(await show(endpoint)).toMatchObject({ ...gone, backlog: { count: 3 } });
+  const retry = async () => (await world.call('POST', `/webhook/dlq/${first}/retry`)).status;
+  expect(await retry()).toBe(409);
   await change(endpoint, { enabled: true });
-  await world.untilAll(ids, 'delivered');
-  expect(receiver.requests).toHaveLength(4);
+  expect(await retry()).toBe(202);
+  await world.untilAll([first, ...ids], 'delivered');
+  expect(receiver.requests).toHaveLength(5);
 });
 
 test('reports, disabling and enabling at once leave no row that is never delivered', async () => {
@@ -125,18 +130,6 @@ test('a backlog is discarded by choice, and the endpoint enabled', async () => {
   expect(receiver.requests).toHaveLength(1);
   const again = await world.call('POST', at(endpoint, '/discard-backlog'));
   expect(again.json).toMatchObject({ status: 409, code: 'endpoint_enabled' });
-});
-
-test('a large backlog is discarded by a job; the endpoint is enabled when nothing is left', async () => {
-  const endpoint = await disabledEndpoint();
-  await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 6000, { status: 'queued' });
-  const asked = await world.call('POST', at(endpoint, '/discard-backlog'));
-  expect(asked.json).toMatchObject({ enabled: false, backlog: { is_discarding: true } });
-  await expect.poll(() => show(endpoint), { timeout: 120_000 }).toMatchObject({ enabled: true });
-  expect(await statuses(endpoint)).toEqual({ discarded: 6000 });
-  expect(receiver.requests).toHaveLength(0);
-  const [fresh = ''] = await world.report();
-  await world.untilDelivery(fresh, isStatus('delivered'));
 });
 
 test('a backlog that is discarded is that of the click: what is reported meanwhile is delivered', async () => {
@@ -298,15 +291,6 @@ test('what waited too long is abandoned, stands in the dead-letter queue, and ca
   await expect
     .poll(() => statuses(endpoint), { timeout: 120_000 })
     .toEqual({ delivered: 7, queued: 1, discarded: 1 });
-});
-
-test('a waiting row can be purged, and a backlog goes with its endpoint', async () => {
-  const endpoint = await disabledEndpoint();
-  const [first = ''] = await world.report(3);
-  expect((await world.call('DELETE', `/webhook/dlq/${first}`)).status).toBe(204);
-  expect(await show(endpoint)).toMatchObject({ backlog: { count: 2 } });
-  expect((await world.call('DELETE', at(endpoint))).status).toBe(204);
-  expect(await statuses(endpoint)).toEqual({ discarded: 3 });
 });
 
 test('a look says of an endpoint whether more is due than what is being attempted', async () => {

@@ -183,24 +183,6 @@ test('abandons with the last attempt, and a retry gives it a fresh budget', asyn
   expect(done.attempt_log).toHaveLength(4);
 });
 
-test('disables an endpoint that answers 410; its other rows wait until it is enabled', async () => {
-  const { id: endpoint } = await world.addEndpoint(receiver.url());
-  const gone = createGate();
-  receiver.behave(inTurn(after(gone.opened, answer(410)), answer(204)));
-  const [first = ''] = await world.report();
-  await receiver.waitFor(1);
-  gone.open();
-  const parked = await world.untilDelivery(first, isStatus('abandoned'));
-  expect(parked).toMatchObject({ failure_class: 'gone', attempts: 1, max_attempts: 1 });
-  const shown = await world.call('GET', `/webhook/endpoints/${endpoint}`);
-  expect(shown.json).toMatchObject({ enabled: false, disabled_reason: 'gone' });
-  expect((await world.call('POST', `/webhook/dlq/${first}/retry`)).status).toBe(409);
-  const change = { body: { enabled: true } };
-  await world.call('PATCH', `/webhook/endpoints/${endpoint}`, change);
-  expect((await world.call('POST', `/webhook/dlq/${first}/retry`)).status).toBe(202);
-  await world.untilDelivery(first, isStatus('delivered'));
-});
-
 test('delivers again what a drainer that died held, under the same webhook-id', async () => {
   await world.addEndpoint(receiver.url());
   receiver.behave(inTurn(hang(), answer(204)));
