@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
@@ -18,17 +17,17 @@ import { countOf, shellLine, sliceText } from '../ui/words.ts';
 import classes from './drawer.module.css';
 import { DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
 import { ManifestPart } from './manifest.tsx';
-import { type Cancelling, removeFile } from './use-exports.ts';
+import { type Cancelling, removeFile, useExport } from './use-exports.ts';
 import { attemptsText, isOpen, percentText, requestOf, rowsText, stateWords } from './words.ts';
 
 /** The drawer of one export: how far it is, what it exports, what proves its file, and why it failed. */
 export function ExportDrawer(props: {
   id: string;
-  job: UseQueryResult<ExportJob>;
   cancelling: Cancelling;
   onClose: () => void;
 }): ReactNode {
-  const { id, job } = props;
+  const { id } = props;
+  const job = useExport(id);
   return (
     <Drawer
       kind="EXPORT"
@@ -49,7 +48,7 @@ function Actions({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }
   return (
     <div className="drawer-actions">
       {isOpen(job) && (
-        <Button loading={cancelling.ids.has(job.id)} onClick={() => cancelling.cancel(job)}>
+        <Button loading={cancelling.id === job.id} onClick={() => cancelling.cancel(job)}>
           CANCEL
         </Button>
       )}

@@ -80,7 +80,7 @@ function Action(props: { job: ExportJob; tabIndex: number; cancelling: Cancellin
       <Button
         size="compact-xs"
         tabIndex={tabIndex}
-        loading={cancelling.ids.has(job.id)}
+        loading={cancelling.id === job.id}
         onClick={() => cancelling.cancel(job)}
       >
         CANCEL

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
@@ -22,8 +21,7 @@ import {
   exportsViews,
   validateExportsSearch,
 } from './search.ts';
-import { type Cancelling, followMillis, useCancel, useExport, useExports } from './use-exports.ts';
-import { useSchedule } from './use-schedules.ts';
+import { type Cancelling, followMillis, useCancel, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
 /** The page EXPORTS: the jobs, and the schedules of which some of them are runs. */
@@ -32,8 +30,6 @@ export function ExportsPage(): ReactNode {
   const isAdmin = useSession().hasScope('admin');
   const { view = 'exports' } = search;
   const [opened, schedule] = [panel.idOf('export'), panel.idOf('schedule')];
-  const job = useExport(opened);
-  const one = useSchedule(schedule);
   const cancelling = useCancel();
   const views = (
     <ViewSwitch
@@ -61,15 +57,14 @@ export function ExportsPage(): ReactNode {
       ) : (
         <JobsView
           {...{ views, search, update, cancelling, open: opened }}
-          also={opened === undefined ? [] : [job]}
           onOpen={(id) => panel.open('export', id)}
         />
       )}
       {opened !== undefined && (
-        <ExportDrawer id={opened} job={job} cancelling={cancelling} onClose={panel.close} />
+        <ExportDrawer id={opened} cancelling={cancelling} onClose={panel.close} />
       )}
       {schedule !== undefined && (
-        <ScheduleDrawer id={schedule} schedule={one} isAdmin={isAdmin} onClose={panel.close} />
+        <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
       )}
       {panel.place?.kind === 'new-schedule' && isAdmin && (
         <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.open('schedule', id)} />
@@ -85,8 +80,6 @@ function JobsView(props: {
   update: (change: Change) => void;
   cancelling: Cancelling;
   open: string | undefined;
-  /** What the open drawer reads. */
-  also: readonly UseQueryResult<unknown>[];
   onOpen: (id: string) => void;
 }): ReactNode {
   const { search, update, cancelling } = props;
@@ -110,7 +103,6 @@ function JobsView(props: {
           </>
         }
         queries={[list]}
-        also={props.also}
         millis={rows.some(isOpen) ? followMillis : pollMillis}
       />
       <PagedList

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportRequest, Schedule } from '../api/types.ts';
@@ -20,16 +19,16 @@ import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
 import { ChangeSchedule } from './change-schedule.tsx';
 import { ScheduleMark } from './schedules-view.tsx';
-import { schedulePath, usePause, useRunNow } from './use-schedules.ts';
+import { schedulePath, usePause, useRunNow, useSchedule } from './use-schedules.ts';
 
 /** The drawer of one schedule: what it delivers where, how far it is, and how its last run went. */
 export function ScheduleDrawer(props: {
   id: string;
-  schedule: UseQueryResult<Schedule>;
   isAdmin: boolean;
   onClose: () => void;
 }): ReactNode {
-  const { id, schedule } = props;
+  const { id } = props;
+  const schedule = useSchedule(id);
   const [changed, setChanged] = useState<string>();
   const isChanging = changed === id;
   return (

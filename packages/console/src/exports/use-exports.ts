@@ -1,10 +1,10 @@
-import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useMemo, useState } from 'react';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportJob, Manifest, Page } from '../api/types.ts';
 import { exportFilters } from '../api/views.ts';
+import { useAct } from '../ui/act.ts';
 import { listParams } from '../ui/list-search.ts';
-import { reasonOf } from '../ui/outage.ts';
 import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey, neverStale, useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
@@ -37,10 +37,9 @@ export function useExports(search: ExportsSearch): UseQueryResult<Page<ExportJob
   });
 }
 
-/** Reads one job, and often while it is under way. Without an id nothing is read. */
-export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
-  return useRead<ExportJob>([...exportsKey, 'one', id], pathOf(id ?? ''), {
-    isWanted: id !== undefined,
+/** Reads one job, and often while it is under way. */
+export function useExport(id: string): UseQueryResult<ExportJob> {
+  return useRead<ExportJob>([...exportsKey, 'one', id], pathOf(id), {
     isOne: true,
     follow: [isOpen, followMillis],
   });
@@ -69,42 +68,21 @@ export function removeFile(id: string): Promise<ExportJob> {
 
 /** The cancellation of jobs, shared by the list and the drawer. */
 export type Cancelling = {
-  /** Jobs whose cancellation is under way. */
-  readonly ids: ReadonlySet<string>;
+  /** The job whose cancellation is under way. */
+  readonly id: string | undefined;
   readonly cancel: (job: ExportJob) => void;
 };
 
 /** Cancels jobs without asking, and shows a message with the outcome. */
 export function useCancel(): Cancelling {
-  const client = useQueryClient();
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
-  const cancel = useCallback(
-    (job: ExportJob) => {
-      setIds((before) => new Set([...before, job.id]));
-      void cancelExport(job.id)
-        .then(
-          (answer) => {
-            show(client, answer);
-            notify(toastOf(answer));
-          },
-          (error: Error) => notify({ text: `Not cancelled: ${job.file_name}. ${reasonOf(error)}` }),
-        )
-        .then(() => client.invalidateQueries({ queryKey: exportsKey }))
-        .finally(() => setIds((before) => new Set([...before].filter((id) => id !== job.id))));
-    },
-    [client],
-  );
-  return useMemo(() => ({ ids, cancel }), [ids, cancel]);
-}
-
-/** Puts a job into the cached lists and the drawer at once: the next answers of the service come a moment later. */
-function show(client: QueryClient, job: ExportJob): void {
-  client.setQueryData<ExportJob>([...exportsKey, 'one', job.id], job);
-  client.setQueriesData<Page<ExportJob>>({ queryKey: [...exportsKey, 'list'] }, (list) =>
-    list === undefined
-      ? undefined
-      : { ...list, data: list.data.map((each) => (each.id === job.id ? job : each)) },
-  );
+  const { isPending, variables, mutate } = useAct({
+    call: ({ id }: ExportJob) => cancelExport(id),
+    onDone: (answer) => notify(toastOf(answer)),
+    failed: ({ file_name }) => `Not cancelled: ${file_name}`,
+    changes: exportsKey,
+  });
+  const id = isPending ? variables.id : undefined;
+  return useMemo(() => ({ id, cancel: mutate }), [id, mutate]);
 }
 
 /** The message after a cancellation, which may have come too late. */

@@ -24,10 +24,9 @@ export function useSchedules(search: ExportsSearch): UseQueryResult<Page<Schedul
   });
 }
 
-/** Reads one schedule. Without an id nothing is read. */
-export function useSchedule(id: string | undefined): UseQueryResult<Schedule> {
-  return useRead<Schedule>([...exportsKey, 'schedule', id], schedulePath(id ?? ''), {
-    isWanted: id !== undefined,
+/** Reads one schedule. */
+export function useSchedule(id: string): UseQueryResult<Schedule> {
+  return useRead<Schedule>([...exportsKey, 'schedule', id], schedulePath(id), {
     isOne: true,
     follow: [isRunning, followMillis],
   });

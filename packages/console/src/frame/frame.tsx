@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { approvalEvent, type StepUpRequest, stepUpEvent } from '../api/client.ts';
-import { bannerId, statusLineId } from '../ui/freshness.tsx';
+import { Banner, statusLineId } from '../ui/freshness.tsx';
 import { MenuIcon, SearchIcon } from '../ui/icons.tsx';
 import { modKeyName, useFocusReturn, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
@@ -57,7 +57,7 @@ export function Frame(): ReactNode {
       </button>
       <Navigation />
       <Header onPalette={() => show('palette')} />
-      <div id={bannerId} className={classes.banner} />
+      <Banner className={classes.banner} />
       <main id="page" tabIndex={-1} className={classes.page}>
         <PanelSlot value={panelSlot}>
           <Outlet />

@@ -14,7 +14,7 @@ import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import { includesScope } from '../api/values.ts';
-import { bannerId, FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { Banner, FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
 import { reasonOf } from '../ui/outage.ts';
 import { PanelSlot } from '../ui/panel.tsx';
@@ -167,7 +167,7 @@ function PortalFrame({ tenant, parts }: { tenant: string; parts: Parts }): React
           <ThemeSwitch />
         </span>
       </header>
-      <div id={bannerId} className={classes.banner} />
+      <Banner className={classes.banner} />
       <main id="page" tabIndex={-1} className={classes.page}>
         <PanelSlot value={panelSlot}>
           <Outlet />

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import { includesScope } from '../api/values.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { FailurePanel, isAside, useFailure } from '../ui/freshness.tsx';
 import { useFocusReturn } from '../ui/keys.ts';
 import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
 import { type Session, SessionContext } from '../ui/session.ts';
@@ -22,6 +22,7 @@ export const actorQuery = queryOptions({
   queryKey: actorKey,
   queryFn: ({ signal }) => api.get<Actor>('/me', undefined, signal),
   staleTime: 300_000,
+  meta: isAside,
 });
 
 /**

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { ListedJob } from '../api/types.ts';
@@ -12,23 +11,32 @@ import { WarningIcon } from '../ui/icons.tsx';
 import { jobNames, jobPlace } from '../ui/job-kinds.ts';
 import { JobMark } from '../ui/job-line.tsx';
 import { At } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine } from '../ui/words.ts';
 import { PauseButton, ReplayFacts } from './replay-part.tsx';
-import { afterCancel, isOpen, percentText, progressText, shownState, stateWords } from './words.ts';
+import {
+  afterCancel,
+  followMillis,
+  isMoving,
+  isOpen,
+  percentText,
+  progressText,
+  shownState,
+  stateWords,
+} from './words.ts';
 
 /** The drawer of a job of any kind: what it does, how far it is, why it failed, and who asked for it. */
-export function JobDrawer(props: {
-  id: string;
-  job: UseQueryResult<ListedJob>;
-  onClose: () => void;
-}): ReactNode {
-  const { id, job } = props;
+export function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
+  const job = useRead<ListedJob>(['jobs', 'one', id], `/jobs/${encodeURIComponent(id)}`, {
+    isOne: true,
+    follow: [isMoving, followMillis],
+  });
   const kind = job.data === undefined ? 'JOB' : jobNames[job.data.kind].toUpperCase();
   return (
     <Drawer
-      {...{ kind, title: id, id, onClose: props.onClose }}
+      {...{ kind, title: id, id, onClose }}
       noun="job"
       query={job}
       rows={10}

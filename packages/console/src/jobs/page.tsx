@@ -14,10 +14,7 @@ import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { JobDrawer } from './job-drawer.tsx';
 import { jobsPanels, validateJobsSearch } from './search.ts';
-import { isMoving, percentText, shownState, stateWords } from './words.ts';
-
-/** How often a job or the list is read while a job is queued or running. */
-const followMillis = 2_000;
+import { followMillis, isMoving, percentText, shownState, stateWords } from './words.ts';
 
 /** The page JOBS: what runs now, what ended and how, and who asked for it, of all kinds that the token may read. */
 export function JobsPage(): ReactNode {
@@ -27,11 +24,6 @@ export function JobsPage(): ReactNode {
   const list = useRead<Page<ListedJob>>(['jobs', 'list', params], '/jobs', {
     params,
     follow: [({ data }) => data.some(isMoving), followMillis],
-  });
-  const job = useRead<ListedJob>(['jobs', 'one', open], `/jobs/${encodeURIComponent(open ?? '')}`, {
-    isWanted: open !== undefined,
-    isOne: true,
-    follow: [isMoving, followMillis],
   });
   const millis = list.data?.data.some(isMoving) ? followMillis : pollMillis;
   return (
@@ -46,7 +38,7 @@ export function JobsPage(): ReactNode {
           searched="tenant"
           words={jobNames}
         />
-        <PollNote queries={[list]} also={open === undefined ? [] : [job]} millis={millis} />
+        <PollNote queries={[list]} millis={millis} />
       </div>
       <PagedList
         list="jobs"
@@ -62,7 +54,7 @@ export function JobsPage(): ReactNode {
         open={open}
         onOpen={(id) => panel.open('job', id)}
       />
-      {open !== undefined && <JobDrawer id={open} job={job} onClose={panel.close} />}
+      {open !== undefined && <JobDrawer id={open} onClose={panel.close} />}
     </ListPage>
   );
 }

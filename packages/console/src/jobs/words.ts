@@ -26,6 +26,9 @@ export function isOpen({ state }: Pick<ListedJob, 'state'>): boolean {
   return workStates.some((open) => open === state);
 }
 
+/** How often a job or the list is read while a job is queued or running. */
+export const followMillis = 2_000;
+
 /** Whether a job may change at any moment, so that it is read often. One that waits or is paused may do so for days. */
 export function isMoving({ state }: Pick<ListedJob, 'state'>): boolean {
   return state === 'queued' || state === 'running';

@@ -3,7 +3,7 @@ import type { BulkJob, Finding, Overview, ProcessRow, ServiceStatus } from '../a
 import { isIdle, wellText } from '../api/values.ts';
 import { BulkOutcome } from '../ui/bulk-outcome.tsx';
 import { formatAge, formatBytes, visibleText } from '../ui/format.ts';
-import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
+import { FailurePanel, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
 import { Moment, NowProvider } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
@@ -27,7 +27,6 @@ export function OverviewPage(): ReactNode {
   if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
   return (
     <NowProvider>
-      <FreshnessBanner queries={isTold ? [query, status] : [query]} isAgeElsewhere />
       {overview === undefined && failure !== null ? (
         <FailurePanel error={failure} onRetry={() => void query.refetch()} />
       ) : (

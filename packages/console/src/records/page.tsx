@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { FreshnessBanner } from '../ui/freshness.tsx';
+import { UpdatedLine } from '../ui/freshness.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { useSession } from '../ui/session.ts';
 import { useHashSearch, usePanel } from '../ui/use-search.ts';
@@ -79,7 +79,7 @@ export function RecordsPage(): ReactNode {
     path === null ? tree.queries : [...tree.queries, facts, ...shown];
   return (
     <div className={classes.page} data-screen={picker.isOpen ? 'tree' : 'node'}>
-      <FreshnessBanner queries={queries} />
+      <UpdatedLine queries={queries} />
       <TreePanel
         tree={tree}
         q={search.q ?? ''}

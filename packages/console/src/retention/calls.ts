@@ -35,7 +35,7 @@ export function useTenants(search: RetentionSearch): UseQueryResult<Page<TenantS
 }
 
 /** Reads one tenant; null when nothing of it is stored. */
-export function useTenant(tenant: string | undefined): UseQueryResult<TenantState | null> {
+export function useTenant(tenant: string): UseQueryResult<TenantState | null> {
   // Tenants are listed in the order of their names, so the tenant with exactly this name is the first of those that
   // begin with it.
   const read = async (signal: AbortSignal) => {
@@ -43,8 +43,7 @@ export function useTenant(tenant: string | undefined): UseQueryResult<TenantStat
     const page = await api.get<Page<TenantState>>('/retention/tenants', params, signal);
     return page.data.find((row) => row.tenant === tenant) ?? null;
   };
-  const isWanted = tenant !== undefined;
-  return useRead([...retentionKey, 'tenant', tenant], read, { isWanted, isOne: true });
+  return useRead([...retentionKey, 'tenant', tenant], read, { isOne: true });
 }
 
 /** Reads the policy of a tenant; `*` is the default policy. */
@@ -81,19 +80,17 @@ export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>
 export const followMillis = 1_000;
 
 /** Reads one move, and often until it has switched or failed. */
-export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
-  return useRead([...retentionKey, 'move', id], `${movesPath}/${encodeURIComponent(id ?? '')}`, {
-    isWanted: id !== undefined,
+export function useMove(id: string): UseQueryResult<RetentionMove> {
+  return useRead([...retentionKey, 'move', id], `${movesPath}/${encodeURIComponent(id)}`, {
     isOne: true,
     follow: [isUnderWay, followMillis],
   });
 }
 
 /** Reads one verification. The page reads a running one with the same key, so that both share one request. */
-export function useVerification(id: string | undefined): UseQueryResult<Verification> {
-  const path = `/retention/verify/${encodeURIComponent(id ?? '')}`;
+export function useVerification(id: string): UseQueryResult<Verification> {
+  const path = `/retention/verify/${encodeURIComponent(id)}`;
   return useRead<Verification>([...retentionKey, 'verifications', id], path, {
-    isWanted: id !== undefined,
     isOne: true,
     follow: [isAtWork, followMillis],
   });

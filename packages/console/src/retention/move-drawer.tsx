@@ -8,7 +8,7 @@ import { WarningIcon } from '../ui/icons.tsx';
 import { Instant } from '../ui/marks.tsx';
 import { ProofTable } from '../ui/numbers.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
-import type { useMove } from './calls.ts';
+import { useMove } from './calls.ts';
 import { MoveMark } from './marks.tsx';
 import classes from './move.module.css';
 import { retentionHref } from './search.ts';
@@ -24,14 +24,9 @@ import {
 } from './words.ts';
 
 /** The drawer of one move: how far it came, what proves it, and why it failed. */
-export function MoveDrawer(props: {
-  id: string;
-  move: ReturnType<typeof useMove>;
-  onClose: () => void;
-}): ReactNode {
-  const { id, move, onClose } = props;
+export function MoveDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
   return (
-    <Drawer kind="MOVE" title={id} {...{ id, onClose }} noun="move" query={move} rows={12}>
+    <Drawer kind="MOVE" title={id} {...{ id, onClose }} noun="move" query={useMove(id)} rows={12}>
       {(data) => <Move move={data} />}
     </Drawer>
   );

@@ -15,17 +15,7 @@ import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { Bar } from './bar.tsx';
-import {
-  isAtWork,
-  useFailures,
-  useMove,
-  useMoves,
-  usePlan,
-  useSums,
-  useTenant,
-  useTenants,
-  useVerification,
-} from './calls.ts';
+import { isAtWork, useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
 import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
 import { JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
 import { Stepper } from './marks.tsx';
@@ -52,10 +42,8 @@ export function RetentionPage(): ReactNode {
   const [failures, tenants, moves] = [useFailures(), useTenants(search), useMoves(search)];
   const [runs, verifications] = [useRuns(), useVerifications()];
   const verify = useVerify(verifications);
-  const queries = usePanelQueries(panel.place);
   const run = panel.idOf('run');
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
-  const also = [failures, runs.list, verifications.list, ...queries.watched];
   return (
     <ListPage>
       <StoreAlert store={head.plan.data?.store} />
@@ -76,7 +64,7 @@ export function RetentionPage(): ReactNode {
         onDefaultPolicy={() => panel.open('tenant', '*')}
         onIceberg={() => panel.open('iceberg')}
       >
-        <PollNote queries={main} also={also} />
+        <PollNote queries={main} />
         <HeadActions
           mayAct={mayAct}
           isVerifying={verify.isBusy}
@@ -117,7 +105,6 @@ export function RetentionPage(): ReactNode {
       )}
       <Panels
         place={panel.place}
-        queries={queries}
         mayAct={mayAct}
         isVerifying={verify.isBusy}
         onRun={(tenant) => panel.open('run', tenant, { isInside: true })}
@@ -153,41 +140,16 @@ function useVerify(verifications: Jobs<Verification>) {
   return { isBusy, start: (tenant: string | undefined) => start.mutate(tenant) };
 }
 
-/** The queries of the panel. Only those of what is open run. */
-type PanelQueries = {
-  readonly tenant: UseQueryResult<TenantState | null>;
-  readonly move: UseQueryResult<RetentionMove>;
-  readonly verification: UseQueryResult<Verification>;
-  /** The queries whose data is on the screen. */
-  readonly watched: readonly UseQueryResult<unknown>[];
-};
-
-type Place = PanelPlace<RetentionPanel>;
-
-/** Reads what the open panel shows, for as long as it is open. */
-function usePanelQueries(place: Place | undefined): PanelQueries {
-  const idOf = (kind: RetentionPanel) => (place?.kind === kind ? place.id : undefined);
-  const tenantId = idOf('tenant');
-  const tenant = useTenant(tenantId === '*' ? undefined : tenantId);
-  const move = useMove(idOf('move'));
-  const verification = useVerification(idOf('verification'));
-  const all = { tenant, move, verification } as const;
-  const isOwn = place?.kind === 'run' || place?.kind === 'iceberg';
-  const isShown = place !== undefined && !isOwn && tenantId !== '*';
-  return { ...all, watched: isShown ? [all[place.kind]] : [] };
-}
-
 /** The panel that is open, if any. The question before a run is a dialog. */
 function Panels(props: {
-  place: Place | undefined;
-  queries: PanelQueries;
+  place: PanelPlace<RetentionPanel> | undefined;
   mayAct: boolean;
   isVerifying: boolean;
   onRun: (tenant: string) => void;
   onVerify: (tenant: string) => void;
   onClose: () => void;
 }): ReactNode {
-  const { place, queries, onClose } = props;
+  const { place, onClose } = props;
   if (place === undefined || place.kind === 'run') return null;
   const { kind, id } = place;
   switch (kind) {
@@ -195,7 +157,6 @@ function Panels(props: {
       return (
         <TenantDrawer
           tenant={id}
-          state={queries.tenant}
           mayAct={props.mayAct}
           isVerifying={props.isVerifying}
           onRun={() => props.onRun(id)}
@@ -206,9 +167,9 @@ function Panels(props: {
     case 'iceberg':
       return <IcebergDrawer onClose={onClose} />;
     case 'move':
-      return <MoveDrawer id={id} move={queries.move} onClose={onClose} />;
+      return <MoveDrawer id={id} onClose={onClose} />;
     case 'verification':
-      return <VerificationDrawer id={id} verification={queries.verification} onClose={onClose} />;
+      return <VerificationDrawer id={id} onClose={onClose} />;
   }
 }
 

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
 import { Drawer } from '../ui/drawer.tsx';
@@ -7,23 +6,19 @@ import { formatBytes, formatCount } from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
 import { Instant } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
-import { isAtWork } from './calls.ts';
+import { isAtWork, useVerification } from './calls.ts';
 import { outcomeText, progressText } from './jobs.tsx';
 import classes from './verify.module.css';
 import { daysText, problemWords } from './words.ts';
 
 /** The drawer of a verification: its progress, then that everything is equal, or what is not. */
-export function VerificationDrawer(props: {
-  id: string;
-  verification: UseQueryResult<Verification>;
-  onClose: () => void;
-}): ReactNode {
-  const { id, verification: query, onClose } = props;
+export function VerificationDrawer(props: { id: string; onClose: () => void }): ReactNode {
+  const query = useVerification(props.id);
   return (
     <Drawer
       kind="VERIFICATION"
-      title={id}
-      {...{ id, query, onClose }}
+      title={props.id}
+      {...{ ...props, query }}
       noun="verification"
       rows={12}
     >

@@ -13,7 +13,7 @@ export type Act<Answer, Given> = {
   readonly call: (given: Given) => Promise<Answer>;
   readonly onDone?: (answer: Answer, given: Given) => unknown;
   /** How the message begins that tells of a failure; without it nothing is told. */
-  readonly failed?: string;
+  readonly failed?: string | ((given: Given) => string);
   /** The beginning of the query keys of what is read again, whatever came of it; or a function that does that. */
   readonly changes?:
     | QueryKey
@@ -39,10 +39,11 @@ export function useAct<Answer, Given = void>(act: Act<Answer, Given>) {
   return useMutation<Answer, Error, Given>({
     mutationFn: call,
     onSuccess: (answer, given) => onDone?.(answer, given),
-    onError: (error) => {
+    onError: (error, given) => {
       // Whoever closed the question for the token knows that nothing was done.
-      if (failed !== undefined && !isStepUp(error))
-        notify({ text: `${failed}. ${reasonOf(error)}` });
+      if (failed === undefined || isStepUp(error)) return;
+      const text = typeof failed === 'function' ? failed(given) : failed;
+      notify({ text: `${text}. ${reasonOf(error)}` });
     },
     onSettled: (_answer, error, given) =>
       typeof changes === 'function'

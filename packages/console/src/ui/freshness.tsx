@@ -1,24 +1,27 @@
 import { Button } from '@mantine/core';
 import {
   keepPreviousData,
+  notifyManager,
+  type Query,
   QueryClient,
   QueryClientProvider,
   type UseQueryResult,
   useQueryClient,
 } from '@tanstack/react-query';
-import { createContext, type ReactNode, use, useEffect, useState } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  use,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { createPortal } from 'react-dom';
 import { ApiError } from '../api/client.ts';
 import { formatAge, formatClock } from './format.ts';
 import classes from './freshness.module.css';
 import { WarningIcon } from './icons.tsx';
-import {
-  describeFailure,
-  freshnessOf,
-  nextOutage,
-  type Outage,
-  type QueryState,
-} from './outage.ts';
+import { describeFailure, failureOf, nextOutage, type Outage, type QueryState } from './outage.ts';
 import { useZone } from './zone-switch.tsx';
 
 /** The outages of the queries of one query client. */
@@ -29,9 +32,6 @@ type Watched = { readonly state: QueryState };
 
 /** Id of the line in the frame that tells how fresh the page is. It has its room always, so that nothing moves. */
 export const statusLineId = 'status-line';
-
-/** Id of the frame's place below the header, which takes room only while something fails. */
-export const bannerId = 'banner';
 
 /**
  * Makes the query client with the policy for every query. The data of the previous key stays while the next loads. A
@@ -123,40 +123,55 @@ function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | unde
   });
 }
 
-/**
- * Tells in the frame's status line how fresh the data of a page is, quietly while all is well. While the API fails, a
- * banner below the header says what failed and since when, how old the data is and when the next try is, with a button RETRY.
- */
-export function FreshnessBanner({
-  queries,
-  isAgeElsewhere = false,
-}: {
-  queries: readonly UseQueryResult<never>[] | readonly UseQueryResult<unknown>[];
-  /** True when the page itself shows the age of its data while all is well. */
-  isAgeElsewhere?: boolean;
-}): ReactNode {
-  const results = queries as readonly UseQueryResult<unknown>[];
-  const outages = useOutages(results);
-  const freshness = freshnessOf(results.map((state, index) => ({ state, outage: outages[index] })));
+/** The place below the frame's header, which takes room only while something that is shown cannot be read. */
+export function Banner({ className }: { className: string | undefined }): ReactNode {
   const client = useQueryClient();
   const { outageOf } = use(OutageContext);
+  const look = () => {
+    const shown = client.getQueryCache().findAll({ type: 'active' }).filter(isTold);
+    return failureOf(
+      shown.map((query) => ({
+        ...{ state: query.state, outage: outageOf(query), isStale: query.isStale() },
+        isTrying: query.state.fetchStatus === 'fetching',
+      })),
+    );
+  };
+  useSyncExternalStore(
+    (tell) =>
+      client.getQueryCache().subscribe(
+        notifyManager.batchCalls(({ type }) => {
+          // What else happens to queries, at each draw, changes nothing of this.
+          if (type === 'updated' || type === 'observerRemoved') tell();
+        }),
+      ),
+    () => JSON.stringify(look()),
+  );
+  const failure = look();
   // What is shown in place of a first load has no button of its own meanwhile.
   const retry = () => {
     const predicate = (query: Watched) => outageOf(query) !== undefined;
     void client.refetchQueries({ type: 'active', predicate }, { cancelRefetch: false });
   };
-  const isTrying = results.some(
-    ({ isFetching }, index) => isFetching && outages[index] !== undefined,
+  return (
+    <div id="banner" className={className}>
+      {failure !== null && <Failing {...failure} onRetry={retry} />}
+    </div>
   );
-  if (isAgeElsewhere && freshness.kind === 'fresh') return null;
-  const slot = document.getElementById(freshness.kind === 'failing' ? bannerId : statusLineId);
-  const line =
-    freshness.kind === 'failing' ? (
-      <Failing {...freshness} isTrying={isTrying} onRetry={retry} />
-    ) : freshness.kind === 'fresh' ? (
-      <Updated at={freshness.updatedAt} />
-    ) : null;
-  return slot === null ? line : createPortal(line, slot);
+}
+
+/** For `meta` of what is no data of a page: nothing is told of it but what stands in its place. */
+export const isAside = { isAside: true } as const;
+
+function isTold({ meta }: Query): boolean {
+  return meta?.isAside !== true;
+}
+
+/** Tells in the frame's status line how old the data of a page is. */
+export function UpdatedLine({ queries }: { queries: readonly UseQueryResult[] }): ReactNode {
+  const times = queries.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at > 0);
+  const slot = document.getElementById(statusLineId);
+  if (slot === null || times.length === 0) return null;
+  return createPortal(<Updated at={Math.min(...times)} />, slot);
 }
 
 function Updated({ at }: { at: number }): ReactNode {

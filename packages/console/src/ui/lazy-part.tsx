@@ -9,7 +9,7 @@ import {
 import { type ComponentType, type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client.ts';
 import classes from './freshness.module.css';
-import { FailurePanel, useFailure } from './freshness.tsx';
+import { FailurePanel, isAside, useFailure } from './freshness.tsx';
 
 /** Loads a module. The component of this name in it is what is shown. */
 type Script<Name extends string, Module extends Record<Name, unknown>> = () => Promise<Module>;
@@ -85,6 +85,7 @@ function lazy<Props extends object>(
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
+    meta: isAside,
   });
   function Part(props: Props): ReactNode {
     const query = useQuery(options);

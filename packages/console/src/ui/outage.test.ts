@@ -3,7 +3,7 @@ import { ApiError } from '../api/client.ts';
 import {
   delayAfter,
   describeFailure,
-  freshnessOf,
+  failureOf,
   nextOutage,
   type Outage,
   type QueryState,
@@ -91,7 +91,7 @@ describe('an outage', () => {
   });
 });
 
-describe('the freshness of a page', () => {
+describe('what the banner tells', () => {
   const outage = (since: number, error: Error = failure(503)): Outage => ({
     error,
     since,
@@ -101,40 +101,35 @@ describe('the freshness of a page', () => {
     dataUpdatedAt: 1_000,
     errorUpdateCount: 1,
   });
-  const good = (dataUpdatedAt: number) => ({
+  const good = (dataUpdatedAt: number, isStale = true) => ({
     state: stateOf({ dataUpdatedAt }),
-    outage: undefined,
+    ...{ outage: undefined, isStale, isTrying: true },
+  });
+  const failing = (since: number, error?: Error) => ({
+    state: failed(1, since, error),
+    ...{ outage: outage(since, error), isStale: false, isTrying: false },
   });
 
-  test('is nothing before the first answer', () => {
-    expect(freshnessOf([good(0)])).toEqual({ kind: 'empty' });
-    expect(freshnessOf([])).toEqual({ kind: 'empty' });
+  test('is nothing while nothing fails', () => {
+    expect(failureOf([])).toBeNull();
+    expect(failureOf([good(0), good(3_000)])).toBeNull();
   });
 
-  test('is the age of its oldest data', () => {
-    expect(freshnessOf([good(3_000), good(2_000), good(0)])).toEqual({
-      kind: 'fresh',
-      updatedAt: 2_000,
+  test('is the outage that has lasted longest, and of when the oldest data is that could be newer', () => {
+    const told = failureOf([good(3_000), good(500, false), failing(6_000), failing(5_000)]);
+    expect(told).toMatchObject({ dataOf: 1_000, outage: { since: 5_000 }, isTrying: false });
+    expect(failureOf([{ ...failing(5_000), isTrying: true }])).toMatchObject({ isTrying: true });
+  });
+
+  test('leaves a 401 to the sign-in dialog, and what was never read and will not pass to its place', () => {
+    expect(failureOf([failing(5_000, failure(401))])).toBeNull();
+    expect(failureOf([failing(5_000, failure(404))])).not.toBeNull();
+    const unread = (error: Error) => ({
+      ...failing(5_000, error),
+      state: { ...failed(1, 5_000, error), dataUpdatedAt: 0 },
     });
-  });
-
-  test('is failing since the earliest outage when any query fails', () => {
-    const queries = [
-      good(3_000),
-      { state: failed(1, 6_000), outage: outage(6_000) },
-      { state: failed(1, 5_000), outage: outage(5_000) },
-    ];
-    expect(freshnessOf(queries)).toMatchObject({
-      kind: 'failing',
-      dataOf: 1_000,
-      outage: { since: 5_000 },
-    });
-  });
-
-  test('leaves a 401 to the sign-in dialog', () => {
-    const error = failure(401);
-    const queries = [{ state: failed(1, 5_000, error), outage: outage(5_000, error) }];
-    expect(freshnessOf(queries)).toEqual({ kind: 'fresh', updatedAt: 1_000 });
+    expect(failureOf([unread(failure(404))])).toBeNull();
+    expect(failureOf([unread(failure(503))])).toMatchObject({ dataOf: 0 });
   });
 });
 

@@ -67,26 +67,32 @@ export function delayAfter(error: Error, failures: number, random: () => number)
   return Math.round(Math.max(doubled, asked) * (1 + random() / 5));
 }
 
-/** What the status line of a page says. */
-type Freshness =
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'fresh'; readonly updatedAt: number }
-  | { readonly kind: 'failing'; readonly outage: Outage; readonly dataOf: number };
+type Watched = {
+  readonly state: QueryState;
+  readonly outage: Outage | undefined;
+  readonly isStale: boolean;
+  readonly isTrying: boolean;
+};
 
-/** The freshness of a page: its oldest data, and the query that has failed longest. A 401 is left to the sign-in. */
-export function freshnessOf(
-  queries: readonly { state: QueryState; outage: Outage | undefined }[],
-): Freshness {
-  const shown = queries.filter(({ state }) => state.dataUpdatedAt > 0);
-  const dataOf = Math.min(...shown.map(({ state }) => state.dataUpdatedAt));
-  const outages = queries.flatMap(({ outage }) =>
-    outage === undefined || isSignedOut(outage.error) ? [] : [outage],
-  );
-  const [longest] = outages.sort((a, b) => a.since - b.since);
-  if (longest !== undefined) {
-    return { kind: 'failing', outage: longest, dataOf: shown.length === 0 ? 0 : dataOf };
-  }
-  return shown.length === 0 ? { kind: 'empty' } : { kind: 'fresh', updatedAt: dataOf };
+/** What the banner tells: the longest outage, of when the oldest data is, and whether it is tried now; or null. */
+export function failureOf(queries: readonly Watched[]) {
+  const failing = queries.filter(({ outage, state }) => outage && isToTell(outage.error, state));
+  const [longest] = failing.flatMap(({ outage }) => outage ?? []).sort((a, b) => a.since - b.since);
+  if (longest === undefined) return null;
+  const times = queries
+    .filter((query) => query.isStale || failing.includes(query))
+    .map(({ state }) => state.dataUpdatedAt)
+    .filter((at) => at > 0);
+  return {
+    outage: longest,
+    dataOf: times.length === 0 ? 0 : Math.min(...times),
+    isTrying: failing.some(({ isTrying }) => isTrying),
+  };
+}
+
+/** A 401 is left to the sign-in, and what will not pass to what stands in the place of the data. */
+function isToTell(error: Error, { dataUpdatedAt }: QueryState): boolean {
+  return !isSignedOut(error) && (isPassing(error) || dataUpdatedAt > 0);
 }
 
 function isSignedOut(error: Error): boolean {

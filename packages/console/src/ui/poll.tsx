@@ -3,21 +3,18 @@ import { type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-qu
 import { type ReactNode, useState } from 'react';
 import { api, type Params } from '../api/client.ts';
 import { formatAge } from './format.ts';
-import { FreshnessBanner, useNow, usePolling } from './freshness.tsx';
+import { useNow, usePolling } from './freshness.tsx';
 import { RefreshIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 
 export type PollNoteProps = {
   /** What the page lists. */
-  queries: readonly UseQueryResult<never>[] | readonly UseQueryResult<unknown>[];
-  /** What is read for the page besides. */
-  also?: readonly UseQueryResult<unknown>[];
+  queries: readonly UseQueryResult<unknown>[];
   millis?: number;
 };
 
-/** Says how often the page asks and how old its oldest data is, with a button; what cannot be read has a banner. */
-export function PollNote({ also = [], millis = pollMillis, ...props }: PollNoteProps): ReactNode {
-  const queries = props.queries as readonly UseQueryResult<unknown>[];
+/** Says how often the page asks and how old its oldest data is, with a button. */
+export function PollNote({ queries, millis = pollMillis }: PollNoteProps): ReactNode {
   const now = useNow(1000);
   const [isAsking, setAsking] = useState(false);
   const times = queries.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at > 0);
@@ -29,7 +26,6 @@ export function PollNote({ also = [], millis = pollMillis, ...props }: PollNoteP
   };
   return (
     <div className={`row gap-4 muted small nowrap ${classes.pollNote}`}>
-      <FreshnessBanner queries={[...queries, ...also]} isAgeElsewhere />
       <span className={classes.pollText}>
         <span className={classes.every}>every {millis / 1000} s · </span>
         <span className={classes.age}>

@@ -17,7 +17,7 @@ import { EndpointFilter } from './dlq/dlq-bar.tsx';
 import { useOnlyTenant, useOwnColumns } from './only-tenant.ts';
 import { deliveriesKey } from './query-keys.ts';
 import { type DeliveriesSearch, deliveriesPanels, validateDeliveriesSearch } from './search.ts';
-import { useDelivery, useRetries } from './use-delivery.ts';
+import { useRetries } from './use-delivery.ts';
 import { type Found, useFound } from './use-found.ts';
 
 /** The page DELIVERIES: webhooks in every state, newest first. */
@@ -31,8 +31,7 @@ export function DeliveriesPage(): ReactNode {
   const columns = useOwnColumns(deliveryColumns);
   const list = useDeliveries(search);
   const open = panel.idOf('delivery');
-  const delivery = useDelivery(open);
-  const retries = useRetries((id) => list.data?.data.find((row) => row.id === id)?.endpoint_id);
+  const retries = useRetries();
   const rows = list.data?.data;
   const isDead = useCallback(
     (id: string) => {
@@ -85,7 +84,6 @@ export function DeliveriesPage(): ReactNode {
           />
         }
         queries={[list]}
-        also={open === undefined ? [] : [delivery]}
       />
       <PagedList
         list="deliveries"
@@ -107,9 +105,7 @@ export function DeliveriesPage(): ReactNode {
           else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
         }}
       />
-      {open !== undefined && (
-        <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
-      )}
+      {open !== undefined && <DeliveryDrawer id={open} retries={retries} onClose={panel.close} />}
     </ListPage>
   );
 }

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
@@ -23,23 +22,22 @@ import { ErasedAt, JobLink, StatusMark, statusWords } from './marks.tsx';
 import { useOnlyTenant } from './only-tenant.ts';
 import { webhooksKey } from './query-keys.ts';
 import { deliveryHref, incidentHref } from './search.ts';
-import { deliveryPath, type Retries } from './use-delivery.ts';
+import { deliveryPath, type Retries, useDelivery } from './use-delivery.ts';
 
 type DeliveryDrawerProps = {
   id: string;
-  delivery: UseQueryResult<DeliveryDetail>;
   retries: Retries;
   onClose: () => void;
 };
 
 /** The drawer of one delivery: why it waits, its attempts, and what is sent. */
 export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
-  const { id, delivery, onClose } = props;
+  const { id, onClose } = props;
   return (
     <Drawer
       {...{ kind: 'DELIVERY', title: id, id, onClose }}
       noun="delivery"
-      query={delivery}
+      query={useDelivery(id)}
       rows={14}
       actions={(data) => <Actions delivery={data} retries={props.retries} />}
     >

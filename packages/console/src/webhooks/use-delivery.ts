@@ -12,9 +12,8 @@ import { deliveryHref } from './search.ts';
 const followMillis = 2_000;
 
 /** Reads the delivery in the drawer, and often while it is due or an attempt is under way. */
-export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDetail> {
-  return useRead(deliveryKey(id), deliveryPath(id ?? ''), {
-    isWanted: id !== undefined,
+export function useDelivery(id: string): UseQueryResult<DeliveryDetail> {
+  return useRead(deliveryKey(id), deliveryPath(id), {
     isOne: true,
     follow: [isMoving, followMillis],
   });
@@ -24,9 +23,9 @@ function isMoving({ status, waiting }: DeliveryDetail): boolean {
   return status === 'queued' || waiting?.reason === 'in_flight';
 }
 
-/** The query key of one delivery; without an id it is that of no delivery. */
-function deliveryKey(id: string | undefined) {
-  return [...webhooksKey, 'delivery', id ?? null] as const;
+/** The query key of one delivery. */
+function deliveryKey(id: string) {
+  return [...webhooksKey, 'delivery', id] as const;
 }
 
 /** The path of one delivery in the API. */
@@ -50,21 +49,21 @@ export type Retries = {
 };
 
 /** Retries single rows. They leave the list at once; those that are refused come back, with a message that says why. */
-export function useRetries(endpointOf: (id: string) => string | undefined): Retries {
+export function useRetries(): Retries {
   const client = useQueryClient();
   const [leaving, setLeaving] = useState<ReadonlySet<string>>(new Set());
-  const current = useRef({ leaving, endpointOf });
-  current.current = { leaving, endpointOf };
+  const current = useRef(leaving);
+  current.current = leaving;
   const retry = useCallback(
     async (ids: readonly string[]) => {
-      const fresh = ids.filter((id) => !current.current.leaving.has(id));
+      const fresh = ids.filter((id) => !current.current.has(id));
       if (fresh.length === 0) return;
       setLeaving((before) => new Set([...before, ...fresh]));
-      const failures = await sendAll(fresh);
-      const queued = fresh.filter((id) => !failures.has(id));
+      const { deliveries, failures } = await sendAll(fresh);
+      const queued = deliveries.map(({ id }) => id);
       await forget(client, queued);
       setLeaving((before) => new Set([...before].filter((id) => !fresh.includes(id))));
-      tell(queued, failures, current.current.endpointOf);
+      tell(deliveries, failures);
       readAgain(client, queued);
       if (queued.length > 0) setTimeout(() => readAgain(client, queued), outcomeMillis);
     },
@@ -82,17 +81,21 @@ function readAgain(client: QueryClient, ids: readonly string[]): void {
   }
 }
 
-/** Retries all of them, a few at a time; answers those that were refused, with the reasons. */
-async function sendAll(ids: readonly string[]): Promise<Map<string, Error>> {
+/** Retries all of them, a few at a time; answers those that are queued, and those that were refused, with the reasons. */
+async function sendAll(ids: readonly string[]) {
+  const deliveries: Delivery[] = [];
   const failures = new Map<string, Error>();
   const queue = ids.values();
   const work = async () => {
     for (const id of queue) {
-      await retryDelivery(id).catch((error: Error) => failures.set(id, error));
+      await retryDelivery(id).then(
+        (delivery) => deliveries.push(delivery),
+        (error: Error) => failures.set(id, error),
+      );
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, ids.length) }, work));
-  return failures;
+  return { deliveries, failures };
 }
 
 /** Removes rows from the cached lists, and cancels requests under way, whose answers might still have them. */
@@ -107,15 +110,11 @@ async function forget(client: QueryClient, ids: readonly string[]): Promise<void
 }
 
 /** Shows how many retries were queued, and which were refused. */
-function tell(
-  queued: readonly string[],
-  failures: ReadonlyMap<string, Error>,
-  endpointOf: (id: string) => string | undefined,
-): void {
+function tell(queued: readonly Delivery[], failures: ReadonlyMap<string, Error>): void {
   const [only] = queued;
   if (only !== undefined && queued.length === 1) {
-    const href = deliveryHref(only, endpointOf(only));
-    notify({ text: `Retry queued for ${shortId(only)}`, href, linkText: 'follow it' });
+    const href = deliveryHref(only.id, only.endpoint_id);
+    notify({ text: `Retry queued for ${shortId(only.id)}`, href, linkText: 'follow it' });
   } else if (queued.length > 1) {
     const text = `Retry queued for ${countOf(queued.length, 'delivery', 'deliveries')}`;
     notify({ text, href: '#/deliveries', linkText: 'follow them' });

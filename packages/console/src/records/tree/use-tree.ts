@@ -25,8 +25,6 @@ import { type Branch, type FlatTree, flatten, rowKey } from './flat-tree.ts';
 /** The tree, as far as it is loaded, and how to load more of it. A branch is named by the key of its node. */
 export type Tree = {
   flat: FlatTree;
-  /** Whether all tenants are loaded, so that their sum is the total. */
-  isComplete: boolean;
   /** The queries that the freshness line reports on: that of the root, and those that failed. */
   queries: UseQueryResult[];
   loadMore: (branch: string) => void;
@@ -113,7 +111,6 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
   const root = results[0];
   return {
     flat,
-    isComplete: branches.get('')?.tail === 'none',
     queries: results.filter((result) => result === root || result.isError),
     loadMore,
     loadDue,

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RetentionPolicy, TenantState } from '../../api/types.ts';
 import { Facts } from '../../ui/facts.tsx';
@@ -11,7 +10,7 @@ import { Moment } from '../../ui/marks.tsx';
 import { MonthSums } from '../../ui/month-sums.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
-import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
+import { useLastMoves, usePlan, usePolicy, useTenant } from '../calls.ts';
 import { NeedsAdmin, VerifyButton } from '../head.tsx';
 import { HoldMark, ShareBar, Stepper, TierWord } from '../marks.tsx';
 import { PlanTable } from '../plan.tsx';
@@ -24,7 +23,6 @@ import { deleteText } from './tenants-table.tsx';
 type TenantDrawerProps = {
   /** The tenant, or `*` for the default policy. */
   tenant: string;
-  state: UseQueryResult<TenantState | null>;
   mayAct: boolean;
   isVerifying: boolean;
   onRun: () => void;
@@ -48,7 +46,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
       <PanelBody label={isDefault ? 'The default policy' : 'The tenant'}>
         {!isDefault && (
           <>
-            <Tiers state={props.state} />
+            <Tiers tenant={tenant} />
             <MonthSums
               tenant={tenant}
               height={96}
@@ -88,7 +86,8 @@ function Actions(props: TenantDrawerProps): ReactNode {
 }
 
 /** How much of the tenant is hot and how much is cold. */
-function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactNode {
+function Tiers({ tenant }: { tenant: string }): ReactNode {
+  const state = useTenant(tenant);
   const failure = useFailure(state);
   if (state.data === null) {
     return <p className="muted">No record of this tenant is stored.</p>;

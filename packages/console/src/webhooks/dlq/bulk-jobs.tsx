@@ -17,7 +17,7 @@ import { useRead } from '../../ui/poll.tsx';
 import { countOf } from '../../ui/words.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { useEndpointName } from './dlq-bar.tsx';
-import { isOpen, type Jobs } from './use-dead-letters.ts';
+import { isOpen, useJobs } from './use-dead-letters.ts';
 
 /** What is asked for: a retry or a purge of all that a filter finds. */
 export type Asked = { readonly action: BulkAction; readonly request: BulkRequest };
@@ -185,7 +185,8 @@ function describe(request: BulkRequest, nameOf: (endpoint: string) => string): s
 }
 
 /** One line for each bulk job: how far it is, with buttons to pause, resume and cancel it. */
-export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
+export function JobsStrip(): ReactNode {
+  const jobs = useJobs();
   if (jobs.shown.length === 0) return null;
   return (
     <JobStrip label="Bulk jobs">

@@ -21,11 +21,11 @@ import { dlqColumns } from '../delivery-columns.tsx';
 import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark, statusWords } from '../marks.tsx';
 import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../search.ts';
-import { useDelivery, useRetries } from '../use-delivery.ts';
+import { useRetries } from '../use-delivery.ts';
 import { type Asked, BulkDialog, JobsStrip } from './bulk-jobs.tsx';
 import { DlqBar, noFilter } from './dlq-bar.tsx';
 import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
-import { mostRows, useDeadLetterGroups, useDeadLetters, useJobs } from './use-dead-letters.ts';
+import { mostRows, useDeadLetterGroups, useDeadLetters } from './use-dead-letters.ts';
 
 type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
 
@@ -40,14 +40,8 @@ export function DlqPage(): ReactNode {
     abandoned: useDeadLetterGroups('abandoned', search),
     pending: useDeadLetterGroups('pending', search),
   };
-  const jobs = useJobs();
   const open = panel.idOf('delivery');
-  const delivery = useDelivery(open);
-  const retries = useRetries(
-    (id) =>
-      findRow(lists, id)?.endpoint_id ??
-      (delivery.data?.id === id ? delivery.data.endpoint_id : undefined),
-  );
+  const retries = useRetries();
   const rows = useRows(lists, search.status, retries.leaving);
   const keys = useMemo(() => rows.map(idOf), [rows]);
   const selection = useSelection(keys);
@@ -55,10 +49,9 @@ export function DlqPage(): ReactNode {
   const isGroups = search.view === 'groups';
   const main: UseQueryResult[] = [lists.abandoned, lists.pending];
   if (isGroups) main.push(groups.abandoned, groups.pending);
-  const also = open === undefined ? [jobs.query] : [jobs.query, delivery];
   return (
     <ListPage>
-      <JobsStrip jobs={jobs} />
+      <JobsStrip />
       <DlqBar
         search={search}
         update={update}
@@ -67,7 +60,7 @@ export function DlqPage(): ReactNode {
           abandoned: countText(lists.abandoned.data, retries.leaving),
           pending: countText(lists.pending.data, retries.leaving),
         }}
-        note={<PollNote queries={main} also={also} />}
+        note={<PollNote queries={main} />}
         selected={selection.keys.size}
         onRetrySelected={() => void retries.retry([...selection.keys])}
         onRetryAll={() => panel.open('retry')}
@@ -110,9 +103,7 @@ export function DlqPage(): ReactNode {
           selection={selection}
         />
       )}
-      {open !== undefined && (
-        <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
-      )}
+      {open !== undefined && <DeliveryDrawer id={open} retries={retries} onClose={panel.close} />}
       <BulkDialog asked={askedOf(search, panel)} onClose={panel.close} />
     </ListPage>
   );
@@ -174,11 +165,6 @@ function countText(list: DeadLetters | undefined, leaving: ReadonlySet<string>):
   if (list.total !== null) return formatCount(Math.max(0, list.total - gone));
   const more = list.next_cursor === null ? '' : '+';
   return `${formatCount(list.data.length - gone)}${more}`;
-}
-
-function findRow(lists: Lists, id: string): Delivery | undefined {
-  const rows = [lists.abandoned, lists.pending].flatMap((list) => list.data?.data ?? []);
-  return rows.find((row) => row.id === id);
 }
 
 /** A group as the id of its retry or its purge. */

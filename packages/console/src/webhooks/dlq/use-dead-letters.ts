@@ -36,8 +36,7 @@ export function useDeadLetterGroups(
 const runningMillis = 1_500;
 
 /** The bulk jobs as this page shows them. `dismiss` removes the line of one that has ended. */
-export type Jobs = {
-  readonly query: UseQueryResult<Page<BulkJob>>;
+type Jobs = {
   /** The jobs that run, those that ended while this page was open, and the last one while it is not settled. */
   readonly shown: readonly BulkJob[];
   readonly dismiss: (id: string) => void;
@@ -64,7 +63,6 @@ export function useJobs(): Jobs {
     void client.invalidateQueries({ queryKey: dlqKey });
   }, [done, client]);
   return {
-    query,
     shown: jobs.filter(
       (job, index) => watched.has(job.id) || (index === 0 && isNew(job, dismissed)),
     ),

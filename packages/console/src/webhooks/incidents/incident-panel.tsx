@@ -20,13 +20,10 @@ import { ErasedAt, StatusMark, urgentFirst } from '../marks.tsx';
 import { useSendAgain } from '../replays/replay-dialog.tsx';
 import type { Retries } from '../use-delivery.ts';
 import classes from './incidents.module.css';
-import { useEraseIncident } from './use-incidents.ts';
+import { useDeliveriesOf, useEraseIncident, useIncident } from './use-incidents.ts';
 
 type IncidentPanelProps = {
   id: string;
-  incident: UseQueryResult<IncidentDetail>;
-  /** Undefined for those who may not see where deliveries go. */
-  deliveries: UseQueryResult<Page<Delivery>> | undefined;
   retries: Retries;
   onClose: () => void;
 };
@@ -36,15 +33,19 @@ const shownFiltered = 10;
 
 /** The panel of one incident: its deliveries, and what is sent. */
 export function IncidentPanel(props: IncidentPanelProps): ReactNode {
-  const { id, incident, deliveries, retries, onClose } = props;
+  const { id, retries, onClose } = props;
+  const seesDeliveries = useSession().hasScope('webhooks:read');
+  const read = useDeliveriesOf(id, seesDeliveries);
+  // Those who may not see where deliveries go see their states.
+  const deliveries = seesDeliveries ? read : undefined;
   const erase = useEraseIncident(id);
   return (
     <Drawer
       {...{ kind: 'INCIDENT', title: id, id, onClose }}
       noun="incident"
-      query={incident}
+      query={useIncident(id)}
       rows={14}
-      actions={(data) => <Actions {...props} incident={data} erase={erase} />}
+      actions={(data) => <Actions {...{ incident: data, deliveries, retries, erase }} />}
     >
       {(data) => (
         <>
@@ -70,12 +71,12 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
   );
 }
 
-function Actions(
-  props: Pick<IncidentPanelProps, 'deliveries' | 'retries'> & {
-    incident: IncidentDetail;
-    erase: ReturnType<typeof useEraseIncident>;
-  },
-): ReactNode {
+function Actions(props: {
+  incident: IncidentDetail;
+  deliveries: UseQueryResult<Page<Delivery>> | undefined;
+  retries: Retries;
+  erase: ReturnType<typeof useEraseIncident>;
+}): ReactNode {
   const { incident, deliveries, retries, erase } = props;
   const failed = deliveries?.data?.data.filter(isRetriable) ?? [];
   const isWaiting = ({ status }: Delivery) => status === 'queued' || status === 'pending';

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { failureWords } from '../../api/values.ts';
 import { incidentFilters } from '../../api/views.ts';
@@ -15,7 +14,7 @@ import { useRetries } from '../use-delivery.ts';
 import { incidentColumns, retryColumns } from './columns.tsx';
 import { IncidentPanel } from './incident-panel.tsx';
 import ownClasses from './incidents.module.css';
-import { useDeliveriesOf, useIncident, useIncidents, useRetryOf } from './use-incidents.ts';
+import { useIncidents, useRetryOf } from './use-incidents.ts';
 
 const { type, ...otherFilters } = incidentFilters;
 const shownFilters = { type, ...otherFilters };
@@ -32,13 +31,8 @@ export function IncidentsPage(): ReactNode {
   const columns = useOwnColumns(seesDeliveries ? retryColumns : incidentColumns);
   const list = useIncidents(search);
   const open = panel.idOf('inc');
-  const incident = useIncident(open);
-  const deliveries = useDeliveriesOf(seesDeliveries ? open : undefined);
-  const retries = useRetries(
-    (id) => deliveries.data?.data.find((delivery) => delivery.id === id)?.endpoint_id,
-  );
+  const retries = useRetries();
   const retryOf = useRetryOf(retries);
-  const ofPanel: UseQueryResult[] = seesDeliveries ? [incident, deliveries] : [incident];
   return (
     <ListPage>
       <ListBar
@@ -64,7 +58,6 @@ export function IncidentsPage(): ReactNode {
           />
         }
         queries={[list]}
-        also={open === undefined ? [] : ofPanel}
       />
       <PagedList
         list="incidents"
@@ -82,15 +75,7 @@ export function IncidentsPage(): ReactNode {
         onOpen={(id) => panel.open('inc', id)}
         onRetry={seesDeliveries ? (id) => void retryOf(id) : undefined}
       />
-      {open !== undefined && (
-        <IncidentPanel
-          id={open}
-          incident={incident}
-          deliveries={seesDeliveries ? deliveries : undefined}
-          retries={retries}
-          onClose={panel.close}
-        />
-      )}
+      {open !== undefined && <IncidentPanel id={open} retries={retries} onClose={panel.close} />}
     </ListPage>
   );
 }

@@ -26,10 +26,9 @@ export function useIncidents(search: IncidentsSearch): Found<Incident> {
 }
 
 /** Reads the incident in the panel, and often while one of its deliveries is due. */
-export function useIncident(id: string | undefined): UseQueryResult<IncidentDetail> {
-  const path = `/incidents/${encodeURIComponent(id ?? '')}`;
-  return useRead<IncidentDetail>([...incidentsKey, 'one', id ?? null], path, {
-    isWanted: id !== undefined,
+export function useIncident(id: string): UseQueryResult<IncidentDetail> {
+  const path = `/incidents/${encodeURIComponent(id)}`;
+  return useRead<IncidentDetail>([...incidentsKey, 'one', id], path, {
     isOne: true,
     follow: [({ deliveries }) => isMoving(deliveries), followMillis],
   });
@@ -48,11 +47,11 @@ function ofIncident(id: string) {
   };
 }
 
-/** Reads the deliveries of an incident: where they go, and what came of them. Only admins may. */
-export function useDeliveriesOf(id: string | undefined): UseQueryResult<Page<Delivery>> {
-  const { queryKey, read } = ofIncident(id ?? '');
+/** Reads the deliveries of an incident: where they go, and what came of them. */
+export function useDeliveriesOf(id: string, isWanted: boolean): UseQueryResult<Page<Delivery>> {
+  const { queryKey, read } = ofIncident(id);
   return useRead(queryKey, read, {
-    isWanted: id !== undefined,
+    isWanted,
     isOne: true,
     follow: [({ data }) => isMoving(data), followMillis],
   });
