@@ -23,7 +23,12 @@ export function Navigation(): ReactNode {
 /** The logo, which leads to the start page. */
 export function Home(): ReactNode {
   return (
-    <Link to="/" search={{}} className={classes.home} aria-label="svcctl, to the start page">
+    <Link
+      to="/"
+      search={{}}
+      className={`row ${classes.home}`}
+      aria-label="svcctl, to the start page"
+    >
       <Logo />
     </Link>
   );
@@ -85,7 +90,7 @@ function PageLink(props: { page: ConsolePage; onGo: (() => void) | undefined }):
       onClick={props.onGo}
     >
       <Icon />
-      <span className={classes.name}>
+      <span className={`stack ${classes.name}`}>
         {name}
         {scope === 'admin' && <AdminOnly />}
       </span>
@@ -96,7 +101,7 @@ function PageLink(props: { page: ConsolePage; onGo: (() => void) | undefined }):
 
 /** The badge of what only admins may see. */
 export function AdminOnly(): ReactNode {
-  return <span className={classes.badge}>ADMIN ONLY</span>;
+  return <span className={`muted nowrap ${classes.badge}`}>ADMIN ONLY</span>;
 }
 
 const mostShown = 999;

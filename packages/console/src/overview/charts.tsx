@@ -55,7 +55,7 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
                   }}
                 />
               )}
-              <p className={classes.note}>{note}</p>
+              <p className="cut muted small">{note}</p>
             </Card>
           ))}
         {!isHeatLine && (

@@ -128,7 +128,7 @@ function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
         )}
       </div>
       {status && status.findings.length > 0 && (
-        <ul className={`below-8 ${classes.findings}`}>
+        <ul className="below-8">
           {status.findings.map((finding) => (
             <FindingLine key={`${finding.check} ${finding.found}`} finding={finding} />
           ))}

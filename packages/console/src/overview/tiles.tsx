@@ -53,8 +53,10 @@ function Tile({ name, href, figure, note, picture }: TileProps): ReactNode {
       data-wide={picture !== undefined}
     >
       <span className="figure-name">{name}</span>
-      <span className={classes.figure}>{figure ?? <SkeletonText width="96px" />}</span>
-      <span className={classes.note}>{note}</span>
+      <span className={`bold nowrap ${classes.figure}`}>
+        {figure ?? <SkeletonText width="96px" />}
+      </span>
+      <span className="cut muted small">{note}</span>
       {picture !== undefined && <span className={classes.picture}>{picture}</span>}
     </a>
   );
@@ -217,10 +219,10 @@ function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
       <a className="figure-name" href="#/jobs">
         UNDER WAY{count > mostShown && ` · ${mostShown} OF ${count}`}
       </a>
-      {work?.length === 0 && <span className={classes.figure}>–</span>}
-      {work?.length === 0 && <span className={classes.note}>no jobs</span>}
+      {work?.length === 0 && <span className={`bold nowrap ${classes.figure}`}>–</span>}
+      {work?.length === 0 && <span className="cut muted small">no jobs</span>}
       {work === undefined && (
-        <span className={classes.figure}>
+        <span className={`bold nowrap ${classes.figure}`}>
           <SkeletonText width="48px" />
         </span>
       )}
@@ -229,7 +231,7 @@ function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
           {work.slice(0, mostShown).map((each) => {
             const { name, far, href } = describeWork(each);
             return (
-              <li key={each.id}>
+              <li key={each.id} className="cut">
                 <a href={href}>{name}</a> <span>{far}</span>
               </li>
             );

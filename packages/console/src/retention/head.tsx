@@ -164,7 +164,11 @@ function LastVerification(props: HeadProps): ReactNode {
             <Moment at={ended.finished_at ?? ended.requested_at} />
           </dd>
           <dd className={classes.note}>
-            <button type="button" onClick={() => props.onVerification(ended.id)}>
+            <button
+              type="button"
+              className="link-button"
+              onClick={() => props.onVerification(ended.id)}
+            >
               {ended.tenant === null ? '' : `${ended.tenant}: `}
               {outcomeText(ended)}
             </button>
@@ -248,7 +252,7 @@ export function StoreAlert({ store }: { store: StoreSummary | undefined }): Reac
     <Alert label="The store of cold data">
       <div className={`signed ${classes.line}`}>
         <WarningIcon />
-        <p>
+        <p className="grow break">
           <strong>
             {isFenced ? 'Nothing is moved, merged or deleted' : 'The store of cold data fails'}
           </strong>
@@ -268,7 +272,7 @@ export function FailureAlert({ failures }: { failures: readonly RetentionMove[] 
       {failures.slice(0, mostShown).map((move) => (
         <div key={move.id} className={`signed ${classes.line}`}>
           <WarningIcon />
-          <p>
+          <p className="grow break">
             <strong>
               {move.kind} of {move.tenant}, {daysText(move.first_day, move.last_day)}, failed
             </strong>{' '}

@@ -39,7 +39,7 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   const text = isOpen ? progressText(verification) : outcomeText(verification);
   return (
     <div className={`box below-12 ${classes.verdict}`} data-tone={tone} role="status">
-      <strong>
+      <strong className="mark">
         {tone === 'ok' && <OkIcon />}
         {tone === 'bad' && <CloseIcon />}
         {text.charAt(0).toUpperCase() + text.slice(1)}
@@ -102,7 +102,7 @@ function Problems({ verification }: { verification: Verification }): ReactNode {
               {placeOf(problem)}
             </p>
             <p>{problem.message}</p>
-            {problem.object_key !== null && <code>{problem.object_key}</code>}
+            {problem.object_key !== null && <code className="muted">{problem.object_key}</code>}
           </li>
         ))}
       </ul>

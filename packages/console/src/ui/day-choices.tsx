@@ -129,7 +129,7 @@ function MonthChoice({
           <span
             key={day}
             {...cellOf(day, day, state)}
-            className={gridClasses.day}
+            className={`stack ${gridClasses.day}`}
             aria-disabled={day < bounds.from || day > bounds.to}
           >
             {Number(day.slice(8))}

@@ -58,7 +58,7 @@ export function DayField(props: DayFieldProps): ReactNode {
   return (
     <TextInput
       className={`relative ${classes.dayField}`}
-      classNames={{ error: classes.dayFault }}
+      classNames={{ error: `ink nowrap ${classes.dayFault}` }}
       {...(label === undefined ? {} : { label })}
       aria-label={`${label ?? 'Days'} by UTC, as 2026-03-05, yesterday, 7d, 2026-q1 or 2026-03-05..2026-03-09`}
       placeholder="All days"

@@ -37,7 +37,7 @@ export function Filters(props: {
       </Button>
       <fieldset
         id={id}
-        className={`${classes.filters} ${props.className ?? ''}`}
+        className={`row wrap gap-8 shrink ${classes.filters} ${props.className ?? ''}`}
         aria-label={props.label}
         data-open={isOpen}
       >

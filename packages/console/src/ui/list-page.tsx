@@ -73,7 +73,7 @@ export function ListBar({
   return (
     <div className={classes.bar}>
       {left}
-      <div className={`acts ${classes.actions}`}>
+      <div className={`acts row wrap gap-8 shrink ${classes.actions}`}>
         {before}
         {note.queries.length > 0 && <PollNote {...note} />}
         {children}

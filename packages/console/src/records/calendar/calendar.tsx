@@ -61,7 +61,7 @@ const Day = memo(function Day(props: DayProps): ReactNode {
       data-tier={row?.tier}
       data-training={partOf(row?.by_dataset.training ?? 0, count)}
       data-fine={partOf(row?.by_dataset.fine_tuning ?? 0, count)}
-      className={`${grid.day} ${classes.day}`}
+      className={`stack ${grid.day} ${classes.day}`}
     >
       {Number(day.slice(8))}
       {isLarge && count > 0 && <span className={`bold ${classes.count}`}>{shortCount(count)}</span>}

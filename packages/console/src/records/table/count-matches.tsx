@@ -5,7 +5,6 @@ import { api, type Params } from '../../api/client.ts';
 import type { RecordCount } from '../../api/types.ts';
 import { addCounts } from '../../api/views.ts';
 import { formatCount } from '../../ui/format.ts';
-import tableClasses from './table.module.css';
 
 /** What `CountMatches` shows. */
 type Counting = ReturnType<typeof useCount>;
@@ -59,14 +58,12 @@ export function CountMatches({ counting }: { counting: Counting }): ReactNode {
   if (isCounting) {
     return (
       <>
-        <span className={tableClasses.range}>
-          {soFar === null ? 'counting…' : foundText(soFar)}
-        </span>
+        <span className="push muted right">{soFar === null ? 'counting…' : foundText(soFar)}</span>
         <Button onClick={counting.stop}>STOP</Button>
       </>
     );
   }
-  if (data !== undefined) return <span className={tableClasses.range}>{foundText(data)}</span>;
+  if (data !== undefined) return <span className="push muted right">{foundText(data)}</span>;
   return (
     <Button
       title={error?.message ?? 'Read all records here, and count those that fit'}

@@ -102,7 +102,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         onOpen={props.onOpen}
         onClearFilters={() => update((before) => changeFilters(before, noFilters))}
       />
-      <div className={listClasses.pager}>
+      <div className={`row wrap end gap-8 flex-none line-over muted ${listClasses.pager}`}>
         <Order search={search} onChange={turn} />
         <RecordsRange
           search={search}
@@ -247,7 +247,7 @@ function RecordsRange(props: {
   }
   return (
     <>
-      <span className={tableClasses.range} role="status">
+      <span className="push right" role="status">
         {searching === null
           ? note || range.current
           : `searched to ${searchedText(searching.to, zone)}, ${formatCount(searching.found)} found`}

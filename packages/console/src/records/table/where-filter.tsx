@@ -65,7 +65,7 @@ export function WhereFilter(props: {
           {...(label === undefined
             ? {
                 className: `relative ${classes.where}`,
-                classNames: { error: `${listClasses.dayFault} ${listClasses.sentenceFault}` },
+                classNames: { error: `ink ${listClasses.dayFault}` },
                 'aria-label': 'What must hold of a record',
               }
             : { label, description, classNames: { input: 'mono' } })}

@@ -103,7 +103,7 @@ function Tiers({ tenant }: { tenant: string }): ReactNode {
       {row !== undefined && <ShareBar share={row} className="below-8" />}
       <dl className={classes.tierFields}>
         <div>
-          <dt>
+          <dt className="caps">
             <TierWord tier="hot" />
           </dt>
           <dd>
@@ -113,7 +113,7 @@ function Tiers({ tenant }: { tenant: string }): ReactNode {
           </dd>
         </div>
         <div>
-          <dt>
+          <dt className="caps">
             <TierWord tier="cold" />
           </dt>
           <dd>
@@ -199,7 +199,7 @@ function LastMoves({ tenant }: { tenant: string }): ReactNode {
         {rows?.length === 0 && <p className="muted">None yet.</p>}
         <ul className={classes.moves}>
           {rows?.map((move) => (
-            <li key={move.id}>
+            <li key={move.id} className="grid gap-8 line-under">
               <a href={retentionHref('move', move.id)}>
                 {move.kind} {daysText(move.first_day, move.last_day)}
               </a>

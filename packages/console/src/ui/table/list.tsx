@@ -152,7 +152,7 @@ function Pager(props: {
   const next = list.data?.next_cursor ?? null;
   const isWaiting = list.isPlaceholderData;
   return (
-    <div className={pageClasses.pager}>
+    <div className={`row wrap end gap-8 flex-none line-over muted ${pageClasses.pager}`}>
       <span role="status">
         {searching === null
           ? list.data && rowsText(list.data, { isFirst: cursor === undefined, one, many, zone })

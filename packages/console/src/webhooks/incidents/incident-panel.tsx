@@ -203,13 +203,13 @@ function DeliveryLine(props: {
   const at = delivery.finished_at ?? delivery.last_attempt_at;
   const hasEnded = status === 'delivered' || status === 'discarded';
   return (
-    <li className={classes.delivery}>
+    <li className={`grid line-under ${classes.delivery}`}>
       <StatusMark status={status} />
       <div>
         <a href={panelHref('/deliveries', { kind: 'delivery', id }, { incident })}>
           <Target target={target} />
         </a>
-        <p title={delivery.error ?? ''}>
+        <p className="cut muted small" title={delivery.error ?? ''}>
           {attempts} of {most}
           {at !== null && (
             <>
@@ -268,7 +268,7 @@ function NotSent(props: {
       <h3 className="caps below-8">{title}</h3>
       <ul className="line-over below-16">
         {shown.map((id) => (
-          <li key={id} className={classes.delivery}>
+          <li key={id} className={`grid line-under ${classes.delivery}`}>
             <span className="muted">not sent</span>
             {hasScope('webhooks:read') ? (
               <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{id}</a>
@@ -307,7 +307,7 @@ function States({ incident }: { incident: IncidentDetail }): ReactNode {
       {deliveries.length > 0 && (
         <ul className="line-over below-16">
           {inUrgency(deliveries).map(({ id, status }) => (
-            <li key={id} className={classes.delivery}>
+            <li key={id} className={`grid line-under ${classes.delivery}`}>
               <StatusMark status={status} />
               <span>{id}</span>
               <CopyButton value={id} label="Copy the id of the delivery" />
