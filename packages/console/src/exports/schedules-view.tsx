@@ -7,7 +7,6 @@ import { ListFilters } from '../ui/filters.tsx';
 import { JobMark } from '../ui/job-line.tsx';
 import { ListBar, NewButton } from '../ui/list-page.tsx';
 import type { Change } from '../ui/list-search.ts';
-import { Moment } from '../ui/marks.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
@@ -87,21 +86,12 @@ const factColumns: readonly Column<Schedule>[] = [
   column.text('cron', 'CRON, UTC', 104, { rank: 3, card: 'fact' }),
   column.text('format', 'FORMAT', 76, { rank: 4 }),
   column.text('to', 'TO', 240, { grow: 1, rank: 2, card: 'line' }),
-  column.own('due_at', 'NEXT', 96, {
+  column.moment('due_at', 'NEXT', 96, { card: 'fact' }),
+  column.moment('delivered', 'DELIVERED', 96, {
     card: 'fact',
-    cell: ({ due_at: at }) => (at === null ? <Nothing /> : <Moment at={at} />),
-  }),
-  column.own('delivered', 'DELIVERED', 96, {
-    card: 'fact',
-    cell: ({ last_run: last }) =>
-      last?.delivered_at ? <Moment at={last.delivered_at} /> : <Nothing />,
     value: ({ last_run: last }) => last?.delivered_at ?? null,
   }),
 ];
-
-function Nothing(): ReactNode {
-  return <span className="muted">–</span>;
-}
 
 function actionColumn(onRun: (schedule: Schedule) => void): Column<Schedule> {
   return column.action(96, (schedule, tabIndex) => (

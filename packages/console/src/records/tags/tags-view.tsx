@@ -5,11 +5,10 @@ import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { formatInstant, type Zone } from '../../ui/format.ts';
-import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { List } from '../../ui/table/list.tsx';
 import { countOf, datasetWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
@@ -27,6 +26,11 @@ type TagsViewProps = {
 /** The list of tags that touch the chosen node, latest first. */
 export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): ReactNode {
   const [asked, setAsked] = useState<Tag | null>(null);
+  const [zone] = useZone();
+  const columns = useMemo(
+    () => (mayTag ? [...columnsFor(zone), untagColumn(setAsked)] : columnsFor(zone)),
+    [zone, mayTag],
+  );
   const page = tags.data;
   return (
     <div className="view">
@@ -38,11 +42,17 @@ export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): Reac
           </Button>
         )}
       </div>
-      <Loaded query={tags} name="tags" rows={4}>
-        {({ data }) =>
-          data.length > 0 && <TagsTable tags={data} mayTag={mayTag} onUntag={setAsked} />
-        }
-      </Loaded>
+      <List
+        queries={[tags]}
+        name="tags"
+        placeholders={4}
+        empty={null}
+        list="tags"
+        label="Tags"
+        columns={columns}
+        rows={page?.data ?? []}
+        keyOf={idOf}
+      />
       {asked !== null && <UntagQuestion tag={asked} onClose={() => setAsked(null)} />}
     </div>
   );
@@ -57,30 +67,6 @@ function headText({ data, next_cursor }: Page<Tag>, days: string | null): string
   return next_cursor === null
     ? `${tags} ${data.length === 1 ? 'touches' : 'touch'} ${where}, the latest first`
     : `The latest ${tags} that touch ${where}`;
-}
-
-function TagsTable(props: {
-  tags: readonly Tag[];
-  mayTag: boolean;
-  onUntag: (tag: Tag) => void;
-}): ReactNode {
-  const { mayTag, onUntag } = props;
-  const [zone] = useZone();
-  const columns = useMemo(
-    () => (mayTag ? [...columnsFor(zone), untagColumn(onUntag)] : columnsFor(zone)),
-    [zone, mayTag, onUntag],
-  );
-  return (
-    <DataTable
-      list="tags"
-      label="Tags"
-      columns={columns}
-      rows={props.tags}
-      keyOf={idOf}
-      place="tags"
-      isWaiting={false}
-    />
-  );
 }
 
 const column = columnsOf<Tag>();

@@ -5,11 +5,10 @@ import type { DatasetVersion, Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
 import { whereFree } from '../../ui/keys.ts';
-import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { List } from '../../ui/table/list.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { ScopedButton } from '../node-actions.tsx';
@@ -30,7 +29,12 @@ type VersionsViewProps = {
 
 /** The list of versions of the chosen tenant, latest first. */
 export function VersionsView(props: VersionsViewProps): ReactNode {
-  const { tenant, versions } = props;
+  const { tenant, versions, mayExport, onExport } = props;
+  const [zone] = useZone();
+  const columns = useMemo(
+    () => (mayExport ? [...columnsFor(zone), exportColumn(onExport)] : columnsFor(zone)),
+    [zone, mayExport, onExport],
+  );
   const page = versions.data;
   return (
     <div className="view">
@@ -40,9 +44,19 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
           FREEZE…
         </ScopedButton>
       </div>
-      <Loaded query={versions} name="versions" rows={4}>
-        {({ data }) => data.length > 0 && <VersionsTable {...props} rows={data} />}
-      </Loaded>
+      <List
+        queries={[versions]}
+        name="versions"
+        placeholders={4}
+        empty={null}
+        list="versions"
+        label="Dataset versions"
+        columns={columns}
+        rows={page?.data ?? []}
+        keyOf={idOf}
+        open={props.open}
+        onOpen={props.onOpen}
+      />
     </div>
   );
 }
@@ -55,29 +69,6 @@ function headText(tenant: string, { data, next_cursor }: Page<DatasetVersion>): 
   return next_cursor === null
     ? `${versions} of ${tenant}, the latest first`
     : `The latest ${versions} of ${tenant}`;
-}
-
-/** The versions as a table; a click opens one in the drawer. */
-function VersionsTable(props: VersionsViewProps & { rows: readonly DatasetVersion[] }): ReactNode {
-  const { mayExport, onExport } = props;
-  const [zone] = useZone();
-  const columns = useMemo(
-    () => (mayExport ? [...columnsFor(zone), exportColumn(onExport)] : columnsFor(zone)),
-    [zone, mayExport, onExport],
-  );
-  return (
-    <DataTable
-      list="versions"
-      label="Dataset versions"
-      columns={columns}
-      rows={props.rows}
-      keyOf={idOf}
-      open={props.open}
-      place="versions"
-      isWaiting={false}
-      onOpen={props.onOpen}
-    />
-  );
 }
 
 const column = columnsOf<DatasetVersion>();
