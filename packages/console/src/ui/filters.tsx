@@ -1,5 +1,13 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
-import { Fragment, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import {
+  Fragment,
+  type ReactNode,
+  useEffect,
+  useEffectEvent,
+  useId,
+  useRef,
+  useState,
+} from 'react';
 import type { Filter, Filters as FiltersOf } from '../api/views.ts';
 import { DayField } from './day-field.tsx';
 import { filtersOf, noneOf } from './hash-state.ts';
@@ -142,14 +150,15 @@ export function TextFilter(props: {
   placeholder: string;
   value: string | undefined;
   onChange: (text: string | undefined) => void;
-  /** Whether the key `/` moves the focus to this field. */
+  /** Whether the key `/` moves the focus to this field, and Escape empties it. */
   isSearch?: boolean;
+  maxLength?: number;
+  onArrowDown?: () => void;
 }): ReactNode {
-  const { value, isSearch = false } = props;
+  const { value, isSearch = false, maxLength = 200 } = props;
   const [text, setText] = useState(value ?? '');
   const sent = useRef(value);
-  const change = useRef(props.onChange);
-  change.current = props.onChange;
+  const change = useEffectEvent(props.onChange);
   if (sent.current !== value) {
     sent.current = value;
     setText(value ?? '');
@@ -158,7 +167,7 @@ export function TextFilter(props: {
     if (text === (sent.current ?? '')) return;
     const timer = setTimeout(() => {
       sent.current = text === '' ? undefined : text;
-      change.current(sent.current);
+      change(sent.current);
     }, typingPauseMillis);
     return () => clearTimeout(timer);
   }, [text]);
@@ -172,9 +181,19 @@ export function TextFilter(props: {
       data-set={value !== undefined}
       autoComplete="off"
       spellCheck={false}
-      maxLength={200}
+      maxLength={maxLength}
       value={text}
       onChange={(event) => setText(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (isSearch && event.key === 'Escape' && text !== '') {
+          event.stopPropagation();
+          setText('');
+        }
+        if (event.key === 'ArrowDown' && props.onArrowDown !== undefined) {
+          event.preventDefault();
+          props.onArrowDown();
+        }
+      }}
     />
   );
 }

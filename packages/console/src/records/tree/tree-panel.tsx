@@ -1,5 +1,6 @@
-import { ActionIcon, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { ActionIcon } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { TextFilter } from '../../ui/filters.tsx';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
@@ -10,8 +11,6 @@ import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';
 import type { Tree } from './use-tree.ts';
-
-const typingPauseMillis = 200;
 
 type TreePanelProps = TreeListProps & {
   q: string;
@@ -114,47 +113,21 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
   );
 }
 
-/** The search field of the tree. It writes to the hash once the person stops typing for a moment. */
+/** The search field of the tree. */
 function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void }): ReactNode {
-  const [text, setText] = useState(q);
-  const sent = useRef(q);
-  // The field follows the hash when Back or a link has changed it, but not when typing in the field did.
-  if (sent.current !== q) {
-    sent.current = q;
-    setText(q);
-  }
-  useEffect(() => {
-    if (text === sent.current) return;
-    const timer = setTimeout(() => {
-      sent.current = text;
-      onSearch(text);
-    }, typingPauseMillis);
-    return () => clearTimeout(timer);
-  }, [text, onSearch]);
   return (
-    <div className="grow">
-      <TextInput
-        type="search"
-        data-search
-        aria-label="Find a tenant, or a store as TX/D"
-        placeholder="Find tenant, or TX/D for its stores"
-        autoComplete="off"
-        spellCheck={false}
-        value={text}
-        maxLength={257}
-        onChange={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape' && text !== '') {
-            event.stopPropagation();
-            setText('');
-          }
-          if (event.key === 'ArrowDown') {
-            event.preventDefault();
-            document.querySelector<HTMLElement>('[role="treeitem"][tabindex="0"]')?.focus();
-          }
-        }}
-      />
-    </div>
+    <TextFilter
+      className="grow"
+      label="Find a tenant, or a store as TX/D"
+      placeholder="Find tenant, or TX/D for its stores"
+      value={q === '' ? undefined : q}
+      onChange={(text = '') => onSearch(text)}
+      isSearch
+      maxLength={257}
+      onArrowDown={() =>
+        document.querySelector<HTMLElement>('[role="treeitem"][tabindex="0"]')?.focus()
+      }
+    />
   );
 }
 
