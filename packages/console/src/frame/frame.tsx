@@ -1,5 +1,5 @@
 import { ActionIcon, UnstyledButton } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useWindowEvent } from '@mantine/hooks';
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { approvalEvent, type StepUpRequest, stepUpEvent } from '../api/client.ts';
@@ -157,16 +157,11 @@ function StepUp(): ReactNode {
   const [requests, setRequests] = useState<readonly StepUpRequest[]>([]);
   const isAsking = requests.length > 0;
   const rememberFocus = useFocusReturn(isAsking);
-  useEffect(() => {
-    const take = (event: Event) => {
-      event.preventDefault();
-      rememberFocus();
-      const request = (event as CustomEvent<StepUpRequest>).detail;
-      setRequests((all) => [...all, request]);
-    };
-    window.addEventListener(stepUpEvent, take);
-    return () => window.removeEventListener(stepUpEvent, take);
-  }, [rememberFocus]);
+  useWindowEvent(stepUpEvent, (event: CustomEvent<StepUpRequest>) => {
+    event.preventDefault();
+    rememberFocus();
+    setRequests((all) => [...all, event.detail]);
+  });
   const settle = (isConfirmed: boolean) => {
     for (const request of requests) request.settle(isConfirmed);
     setRequests([]);
@@ -179,13 +174,9 @@ function StepUp(): ReactNode {
 function Kept(): ReactNode {
   const [text, setText] = useState<string | null>(null);
   const rememberFocus = useFocusReturn(text !== null);
-  useEffect(() => {
-    const take = (event: Event) => {
-      rememberFocus();
-      setText((event as CustomEvent<string>).detail);
-    };
-    window.addEventListener(approvalEvent, take);
-    return () => window.removeEventListener(approvalEvent, take);
-  }, [rememberFocus]);
+  useWindowEvent(approvalEvent, (event: CustomEvent<string>) => {
+    rememberFocus();
+    setText(event.detail);
+  });
   return text !== null && <KeptDialog text={text} onClose={() => setText(null)} />;
 }

@@ -1,3 +1,4 @@
+import { useWindowEvent } from '@mantine/hooks';
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import {
   createHashHistory,
@@ -92,7 +93,8 @@ function OpenPage({ parts }: { parts: Parts }): ReactNode {
 function PortalGate({ parts }: { parts: Parts }): ReactNode {
   const me = useQuery(parts.actorQuery);
   const failure = useFailure(me);
-  const hasEnded = useEnded();
+  const [hasEnded, setEnded] = useState(false);
+  useWindowEvent(sessionEndedEvent, () => setEnded(true));
   const actor = me.data;
   const session = useMemo(
     () =>
@@ -113,17 +115,6 @@ function PortalGate({ parts }: { parts: Parts }): ReactNode {
       <PortalFrame tenant={session.actor.tenants?.[0] ?? ''} parts={parts} />
     </SessionContext>
   );
-}
-
-/** Whether a call was refused because the session has ended. */
-function useEnded(): boolean {
-  const [hasEnded, setEnded] = useState(false);
-  useEffect(() => {
-    const end = () => setEnded(true);
-    window.addEventListener(sessionEndedEvent, end);
-    return () => window.removeEventListener(sessionEndedEvent, end);
-  }, []);
-  return hasEnded;
 }
 
 /** Says that there is nothing to see any more, also to the page that has the portal in a frame. */

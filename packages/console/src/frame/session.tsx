@@ -1,3 +1,4 @@
+import { useWindowEvent } from '@mantine/hooks';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
@@ -100,14 +101,10 @@ function EndedSession({ actor }: { actor: Actor }): ReactNode {
   const client = useQueryClient();
   const [isEnded, setEnded] = useState(false);
   const rememberFocus = useFocusReturn(isEnded);
-  useEffect(() => {
-    const end = () => {
-      rememberFocus();
-      setEnded(true);
-    };
-    window.addEventListener(sessionEndedEvent, end);
-    return () => window.removeEventListener(sessionEndedEvent, end);
-  }, [rememberFocus]);
+  useWindowEvent(sessionEndedEvent, () => {
+    rememberFocus();
+    setEnded(true);
+  });
   const resume = async (next: Actor) => {
     setEnded(false);
     client.setQueryData(actorKey, next);

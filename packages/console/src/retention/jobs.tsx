@@ -1,5 +1,5 @@
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Page, RetentionRun, Verification } from '../api/types.ts';
 import type { RetentionJobState } from '../api/values.ts';
 import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
@@ -57,12 +57,11 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
   const isFree = id === null || (shown !== undefined && !isAtWork(shown));
   if (next !== undefined && isFree && next !== id) setId(next);
   const told = useRef<string | null>(null);
-  const tell = useRef(toastOf);
-  tell.current = toastOf;
+  const tell = useEffectEvent((job: J) => notify(toastOf(job)));
   useEffect(() => {
     if (shown === undefined || isAtWork(shown) || told.current === shown.id) return;
     told.current = shown.id;
-    notify(tell.current(shown));
+    tell(shown);
     void client.invalidateQueries({ queryKey: retentionKey });
   }, [shown, client]);
   return {

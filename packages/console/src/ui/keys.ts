@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useRef } from 'react';
+import { useWindowEvent } from '@mantine/hooks';
+import { useEffect, useRef } from 'react';
 
 /** Actions by key: `mod+k`, `?`, `/`, or two keys pressed one after the other: `g r`. */
 type KeyMap = Readonly<Record<string, () => void>>;
@@ -17,24 +18,18 @@ export function nameOfPress(press: Press, isTyping: boolean): string | undefined
 
 /** Runs the actions of a page's keys. Single keys do nothing while somebody types or a dialog is open. */
 export function useKeys(keys: KeyMap): void {
-  const current = useRef(keys);
-  current.current = keys;
-  useEffect(() => {
-    let first = { key: '', at: 0 };
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.isComposing) return;
-      const name = nameOfPress(event, isTyping(event.target) || isDialogOpen());
-      if (name === undefined) return;
-      const isChord = event.timeStamp - first.at < chordMillis;
-      const action = (isChord && current.current[`${first.key} ${name}`]) || current.current[name];
-      first = { key: name, at: event.timeStamp };
-      if (!action) return;
-      event.preventDefault();
-      action();
-    };
-    document.addEventListener('keydown', onKeyDown);
-    return () => document.removeEventListener('keydown', onKeyDown);
-  }, []);
+  const first = useRef({ key: '', at: 0 });
+  useWindowEvent('keydown', (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    const name = nameOfPress(event, isTyping(event.target) || isDialogOpen());
+    if (name === undefined) return;
+    const isChord = event.timeStamp - first.current.at < chordMillis;
+    const action = (isChord && keys[`${first.current.key} ${name}`]) || keys[name];
+    first.current = { key: name, at: event.timeStamp };
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
 }
 
 /** For a button that does nothing where it is not free, but takes the focus, so that one can learn why. */
@@ -70,7 +65,7 @@ export function useFocusReturn(isOpen: boolean): () => void {
     if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
     before.current = null;
   }, [isOpen]);
-  return useCallback(() => {
+  return () => {
     before.current ??= document.activeElement;
-  }, []);
+  };
 }

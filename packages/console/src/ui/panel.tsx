@@ -1,4 +1,5 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
+import { useWindowEvent } from '@mantine/hooks';
 import {
   createContext,
   Fragment,
@@ -35,20 +36,14 @@ export function Panel(props: PanelProps): ReactNode {
 function Shell(props: PanelProps): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null);
   useFocusWithin(heading);
-  const close = useRef(props.onClose);
-  close.current = props.onClose;
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.defaultPrevented) return;
-      // The key press has closed a dialog, which may be removed from the document by now.
-      const isOfDialog = event.target instanceof Element && event.target.closest('[role="dialog"]');
-      if (isOfDialog || document.querySelector('[role="dialog"][aria-modal="true"]')) return;
-      event.preventDefault();
-      close.current();
-    };
-    document.addEventListener('keydown', onKeyDown);
-    return () => document.removeEventListener('keydown', onKeyDown);
-  }, []);
+  useWindowEvent('keydown', (event) => {
+    if (event.key !== 'Escape' || event.defaultPrevented) return;
+    // The key press has closed a dialog, which may be removed from the document by now.
+    const isOfDialog = event.target instanceof Element && event.target.closest('[role="dialog"]');
+    if (isOfDialog || document.querySelector('[role="dialog"][aria-modal="true"]')) return;
+    event.preventDefault();
+    props.onClose();
+  });
   return (
     <aside className={`stack relative ${classes.panel}`} data-drawer aria-labelledby="panel-title">
       <Separator

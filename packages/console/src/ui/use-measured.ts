@@ -1,4 +1,4 @@
-import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
+import { type RefObject, useEffectEvent, useLayoutEffect, useState } from 'react';
 
 /** A measure of an element in pixels, whenever its size changes; null before it is known. */
 export function useMeasured(
@@ -6,12 +6,11 @@ export function useMeasured(
   measureOf: (element: HTMLElement) => number,
 ): number | null {
   const [px, setPx] = useState<number | null>(null);
-  const current = useRef(measureOf);
-  current.current = measureOf;
+  const read = useEffectEvent(measureOf);
   useLayoutEffect(() => {
     const element = ref.current;
     if (element === null) return;
-    const measure = () => setPx(current.current(element));
+    const measure = () => setPx(read(element));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);

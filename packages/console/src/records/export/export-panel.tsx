@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion, ExportJob, ExportRequest } from '../../api/types.ts';
 import { cutBySheet, type DatasetName, type ExportFormat } from '../../api/values.ts';
@@ -396,11 +396,10 @@ function useHeld<T>(value: T, isHeld: boolean): T {
 /** Calls `act` when the key changes: an outcome belongs to its slice, so the panel begins anew with another one. */
 function useWhenChanged(key: string, act: () => void): void {
   const before = useRef(key);
-  const current = useRef(act);
-  current.current = act;
+  const changed = useEffectEvent(act);
   useEffect(() => {
     if (before.current === key) return;
     before.current = key;
-    current.current();
+    changed();
   }, [key]);
 }

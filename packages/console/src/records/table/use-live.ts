@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import { followRecords } from '../../api/follow.ts';
 import { type RecordsSearch, sliceOf } from '../search.ts';
 import { type RecordLine, readLine } from './records-page.ts';
@@ -37,8 +37,7 @@ export function useLive(
   const { live: isLive = false, kind, source, event, where } = search;
   const slice = JSON.stringify({ ...sliceOf(search), kind, source, event_id: event, where });
   const [live, setLive] = useState(nothing);
-  const told = useRef(onEnd);
-  told.current = onEnd;
+  const tell = useEffectEvent(onEnd);
   useEffect(() => {
     setLive(nothing);
     if (!isLive) return;
@@ -46,7 +45,7 @@ export function useLive(
     let [count, isNew, second, inSecond] = [0, false, 0, 0];
     const end = (why: keyof typeof endWords) => {
       stop();
-      told.current(endWords[why]);
+      tell(endWords[why]);
     };
     const stopFollowing = followRecords(JSON.parse(slice) as Record<string, string>, {
       onRecord(text) {

@@ -1,3 +1,4 @@
+import { useWindowEvent } from '@mantine/hooks';
 import {
   type FocusEvent,
   type MouseEvent,
@@ -16,7 +17,7 @@ type Tip = { text: string; left: number; top: number };
 export function WholeTips({ children }: { children: ReactNode }): ReactNode {
   const [tip, setTip] = useState<Tip | null>(null);
   const [copied, setCopied] = useState<string | null>(null);
-  useEscape(tip !== null, () => setTip(null));
+  useWindowEvent('keydown', ({ key }) => key === 'Escape' && setTip(null), true);
   const copiedTimer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(copiedTimer.current), []);
   const show = (event: FocusEvent | MouseEvent) => {
@@ -71,20 +72,6 @@ function tipOf(element: HTMLElement | null): Tip | null {
   if (element === null || text === undefined) return null;
   const { left, bottom } = element.getBoundingClientRect();
   return { text, left: Math.max(8, Math.min(left, window.innerWidth - 280)), top: bottom };
-}
-
-/** Hides the full text on Esc, wherever the focus is. */
-function useEscape(isShown: boolean, hide: () => void): void {
-  const current = useRef(hide);
-  current.current = hide;
-  useEffect(() => {
-    if (!isShown) return;
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key === 'Escape') current.current();
-    };
-    document.addEventListener('keydown', onKeyDown, true);
-    return () => document.removeEventListener('keydown', onKeyDown, true);
-  }, [isShown]);
 }
 
 /** An id shortened to its two ends, inside `WholeTips`. Hover and focus show all of it, a click copies it. */
