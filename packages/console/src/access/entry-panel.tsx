@@ -4,6 +4,7 @@ import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { Empty } from '../ui/list.tsx';
 import { Instant } from '../ui/marks.tsx';
+import { SmallTable } from '../ui/numbers.tsx';
 import classes from './access.module.css';
 import { sentenceOf } from './sentence.ts';
 import { useEntry } from './use-access.ts';
@@ -61,23 +62,18 @@ function Changes({ entry }: { entry: AuditEntry }): ReactNode {
   const changes = changesOf(entry.before, entry.after);
   if (changes.length === 0) return null;
   return (
-    <table className={classes.changes} aria-label="What changed">
-      <thead>
-        <tr>
-          <th>FIELD</th>
-          <th>BEFORE</th>
-          <th>AFTER</th>
-        </tr>
-      </thead>
-      <tbody>
-        {changes.map(({ name, before, after }) => (
-          <tr key={name}>
-            <td>{name}</td>
-            <td>{before === undefined ? '–' : <del>{valueText(before)}</del>}</td>
-            <td>{after === undefined ? '–' : <ins>{valueText(after)}</ins>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={classes.changes}
+      label="What changed"
+      head={['FIELD', 'BEFORE', 'AFTER']}
+      rows={changes.map(({ name, before, after }) => ({
+        key: name,
+        cells: [
+          name,
+          before === undefined ? '–' : <del key="before">{valueText(before)}</del>,
+          after === undefined ? '–' : <ins key="after">{valueText(after)}</ins>,
+        ],
+      }))}
+    />
   );
 }

@@ -61,7 +61,6 @@ function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): React
 function Splits({ splits }: { splits: NonNullable<Manifest['splits']> }): ReactNode {
   return (
     <SmallTable
-      className="numbers"
       head={['SPLIT', 'ROWS', 'DIGEST']}
       rows={Object.entries(splits).map(([name, { rows, digest }]) => ({
         key: name,

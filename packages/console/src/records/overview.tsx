@@ -60,7 +60,7 @@ function LargestTenants(props: {
           <li key={row.tenant}>
             <button
               type="button"
-              className="hover"
+              className="hover grid gap-12 line-under"
               onClick={() => props.onChoose({ tenant: row.tenant })}
             >
               <span className="cut bold" title={visibleText(row.tenant)}>

@@ -2,28 +2,33 @@ import type { ReactNode } from 'react';
 
 type Cell = ReactNode;
 
-/** A small table: the names of its columns, and its rows, each of which begins with its own name. */
+/** A small table, of numbers if nothing else is said: its rows begin with their own names. */
 export function SmallTable(props: {
-  className: string | undefined;
+  className?: string | undefined;
   label?: string;
   caption?: string;
+  /** The names of the columns; empty where one needs none. */
   head: readonly string[];
   /** Columns whose names stand at the right, as their numbers do. */
   rightAt?: readonly number[];
   rows: readonly { readonly key: string; readonly cells: readonly Cell[] }[];
 }): ReactNode {
-  const { head, rightAt = [], rows } = props;
+  const { className = 'numbers', head, rightAt = [], rows } = props;
   const sideOf = (at: number) => (rightAt.includes(at) ? 'right' : undefined);
   return (
-    <table className={props.className} aria-label={props.label}>
+    <table className={className} aria-label={props.label}>
       {props.caption !== undefined && <caption>{props.caption}</caption>}
       <thead>
         <tr>
-          {head.map((name, at) => (
-            <th key={name} scope="col" className={sideOf(at)}>
-              {name}
-            </th>
-          ))}
+          {head.map((name, at) =>
+            name === '' ? (
+              <td key={name} />
+            ) : (
+              <th key={name} scope="col" className={sideOf(at)}>
+                {name}
+              </th>
+            ),
+          )}
         </tr>
       </thead>
       <tbody>

@@ -99,7 +99,7 @@ export function DatasetChoice(
   const { isFixed, choices, set, versions } = props;
   const version = versions.find(({ id }) => id === choices.versionId);
   return (
-    <div className={classes.selects}>
+    <div className={`grid ${classes.selects}`}>
       <NativeSelect
         label="Dataset"
         disabled={isFixed || version !== undefined}

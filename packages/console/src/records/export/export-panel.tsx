@@ -284,7 +284,7 @@ function SmallExport(props: {
   const { state } = props;
   const isRunning = isUnderWay(state);
   return (
-    <aside className={`row gap-12 ${classes.small}`} aria-label="Export">
+    <aside className={`float row gap-12 ${classes.small}`} aria-label="Export">
       {isRunning && <ExportProgressBar state={state} />}
       <ExportOutcome state={state} />
       <Button size="compact-xs" onClick={isRunning ? props.onShow : props.onClose}>

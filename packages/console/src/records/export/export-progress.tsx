@@ -7,8 +7,8 @@ import type { ExportState } from './export-run.ts';
 
 /** How far an export is, in rows and bytes. */
 export function ExportProgressBar({ state }: { state: ExportState }): ReactNode {
-  if (state.step === 'starting') return <p className={classes.progressText}>Starting …</p>;
-  if (state.step === 'done') return <p className={classes.progressText}>Export complete</p>;
+  if (state.step === 'starting') return <p className="muted">Starting …</p>;
+  if (state.step === 'done') return <p className="muted">Export complete</p>;
   if (state.step !== 'running') return null;
   const { rows, bytes, expectedRows } = state;
   const percent = rows !== null && expectedRows > 0 ? Math.floor((100 * rows) / expectedRows) : 0;
@@ -20,8 +20,8 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
         max={Math.max(1, expectedRows)}
         aria-label={`Export of ${state.file}`}
       />
-      <p className={classes.progressText}>
-        {rows !== null && <strong>{percent} %</strong>}
+      <p className="flex between gap-12 muted">
+        {rows !== null && <strong className="ink">{percent} %</strong>}
         <span>
           {rows !== null && `${formatCount(rows)} of `}
           {formatCount(expectedRows)} rows
@@ -47,10 +47,10 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
     case 'done': {
       const { rows, bytes, expectedRows } = state.result;
       return (
-        <p className={`flex gap-8 below-12 ${classes.ok}`}>
+        <p className="signed below-12 ok">
           <CheckIcon />
-          <span>
-            <strong>
+          <span className="ink">
+            <strong className="ok">
               {rows === null
                 ? `All of it came: ${formatCount(expectedRows)} rows, by the word of the service`
                 : `rows = count: ${formatCount(rows)} = ${formatCount(expectedRows)}`}
@@ -63,10 +63,12 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
     }
     case 'downloading':
       return (
-        <p className={`flex gap-8 below-12 ${classes.ok}`}>
+        <p className="signed below-12 ok">
           <CheckIcon />
-          <span>
-            <strong>Your browser is downloading {formatCount(state.rowCount)} rows.</strong>
+          <span className="ink">
+            <strong className="ok">
+              Your browser is downloading {formatCount(state.rowCount)} rows.
+            </strong>
             <br />
             Compare: the finished file must hold {formatCount(state.rowCount)} records. A download
             that breaks off shows as failed in the browser. This link worked once.
@@ -74,12 +76,12 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
         </p>
       );
     case 'cancelled':
-      return <p className={classes.progressText}>Cancelled. The unfinished file was removed.</p>;
+      return <p className="muted">Cancelled. The unfinished file was removed.</p>;
     case 'failed': {
       const { error } = state;
       const request = error instanceof ApiError ? error.requestId : null;
       return (
-        <p className={`flex gap-8 below-12 alarm break ${classes.bad}`}>
+        <p className="note-box below-12 alarm break">
           <WarningIcon />
           <span>
             <strong>The export failed.</strong>{' '}

@@ -36,7 +36,7 @@ export function LinesChoice(
   const isTemplate = choices.lines !== 'records';
   return (
     <>
-      <div className={`${classes.selects} ${classes.pair}`}>
+      <div className={`grid ${classes.selects} ${classes.pair}`}>
         <NativeSelect
           label="A line is"
           disabled={isFixed}

@@ -65,9 +65,7 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
         />
       )}
       <SmallTable
-        className="numbers"
         head={['records', ...sidesOf(against)]}
-        rightAt={[1, 2]}
         rows={[
           rowOf('have a value', [field, against], ({ present }) => withError(present)),
           rowOf('have null', [field, against], ({ nulls }) => withError(nulls)),
@@ -128,9 +126,7 @@ function Numbers({ field }: { field: Field }): ReactNode {
       <h3 className="caps below-8">NUMBERS</h3>
       <Histogram field={field} against={against} className={classes.large} hasAxis />
       <SmallTable
-        className="numbers"
         head={['quantile', ...sidesOf(against)]}
-        rightAt={[1, 2]}
         rows={[
           rowOf('least', [field, against], end('min')),
           ...percents.map((percent) =>
@@ -161,9 +157,7 @@ function OverTime({ field, data }: Pick<ContentProps, 'field' | 'data'>): ReactN
     <>
       <h3 className="caps below-8">OVER TIME</h3>
       <SmallTable
-        className="numbers"
         head={['period', 'have it', ...(isNumeric ? ['25 … 75 %', 'middle'] : named)]}
-        rightAt={[1, 2, 3, 4]}
         rows={data.periods.map(({ period, sampled }, n) => {
           const at = times[n];
           const share = (count: number | undefined) =>

@@ -34,7 +34,7 @@ export function FieldPicture({ field }: { field: Field }): ReactNode {
       {parts.map(({ key, x, width }, n) => (
         <rect
           key={key}
-          className={classes.part}
+          className={classes.bar}
           data-nth={n}
           {...{ x, y: 6, width: Math.max(0, width - 1), height: 8 }}
         />

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import type { Field } from '../../api/types.ts';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { CutText } from '../../ui/marks.tsx';
+import { SmallTable } from '../../ui/numbers.tsx';
 import classes from './shares.module.css';
 import { type FieldFilter, filterOf, withError } from './use-fields.ts';
 
@@ -13,42 +14,27 @@ export function ValueShares(props: {
   const { field, onFilter } = props;
   const most = Math.max(1, ...field.values.map(({ count }) => count));
   return (
-    <table className={`below-16 ${classes.table}`}>
-      <thead>
-        <tr>
-          <th scope="col">VALUE</th>
-          <th scope="col">
-            <span className="visually-hidden">Bar</span>
-          </th>
-          <th scope="col" className={classes.number}>
-            RECORDS
-          </th>
-          <th scope="col" className={classes.number}>
-            SHARE
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {field.values.map(({ value, count, ...share }) => (
-          <tr key={`${typeof value} ${value}`}>
-            <th scope="row">
-              <Value
-                text={visibleText(String(value))}
-                filter={filterOf(field, value)}
-                {...{ onFilter }}
-              />
-            </th>
-            <td>
-              <svg className={classes.bar} viewBox="0 0 120 8" aria-hidden="true">
-                <rect width={Math.max(1.5, (120 * count) / most)} height="8" rx="1" />
-              </svg>
-            </td>
-            <td className={classes.number}>{formatCount(count)}</td>
-            <td className={classes.number}>{withError(share)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={`below-16 ${classes.table}`}
+      head={['VALUE', '', 'RECORDS', 'SHARE']}
+      rightAt={[2, 3]}
+      rows={field.values.map(({ value, count, ...share }) => ({
+        key: `${typeof value} ${value}`,
+        cells: [
+          <Value
+            key="value"
+            text={visibleText(String(value))}
+            filter={filterOf(field, value)}
+            {...{ onFilter }}
+          />,
+          <svg key="bar" className={classes.bar} viewBox="0 0 120 8" aria-hidden="true">
+            <rect width={Math.max(1.5, (120 * count) / most)} height="8" rx="1" />
+          </svg>,
+          formatCount(count),
+          withError(share),
+        ],
+      }))}
+    />
   );
 }
 

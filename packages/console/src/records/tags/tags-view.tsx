@@ -34,7 +34,7 @@ export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): Reac
   const page = tags.data;
   return (
     <div className="view">
-      <div className={`row wrap between gap-8 flex-none ${classes.bar}`}>
+      <div className={`row wrap between gap-8 flex-none line-under ${classes.bar}`}>
         <p className="muted">{page === undefined ? '' : headText(page, days)}</p>
         {days !== null && (
           <Button variant="subtle" onClick={onAllDays}>

@@ -37,12 +37,12 @@ export function TreePanel(props: TreePanelProps): ReactNode {
           </ActionIcon>
         )}
       </div>
-      <div className={classes.heads} aria-hidden="true">
+      <div className={`caps line-under clip ${classes.heads}`} aria-hidden="true">
         <span className={`row shrink ${classes.name}`}>
           TENANT › STORE<span className={classes.wide}> › MONTH</span>
         </span>
         <span className="cut right">RECORDS</span>
-        <span className={`cut right ${classes.bytes}`}>BYTES</span>
+        <span className="cut right">BYTES</span>
         <span className="cut right">COVERED</span>
       </div>
       <TreeBody {...props} />
@@ -104,7 +104,7 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
         {formatCount(count)}
         {more}
       </span>
-      <span className={`cut right ${classes.bytes}`}>
+      <span className="cut right">
         {formatBytes(bytes)}
         {more}
       </span>

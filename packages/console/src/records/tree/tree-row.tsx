@@ -67,7 +67,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
         {formatCount(row.count)}
         <span className="visually-hidden"> {row.count === 1 ? 'record' : 'records'}</span>
       </span>
-      <span className={`cut right ${classes.bytes}`}>{formatBytes(row.bytes)}</span>
+      <span className="cut right muted">{formatBytes(row.bytes)}</span>
       <CoverageBar of={row} />
     </>
   );

@@ -38,7 +38,7 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
   const page = versions.data;
   return (
     <div className="view">
-      <div className={`row wrap between gap-8 flex-none ${tagClasses.bar}`}>
+      <div className={`row wrap between gap-8 flex-none line-under ${tagClasses.bar}`}>
         <p className="muted">{page === undefined ? '' : headText(tenant, page)}</p>
         <ScopedButton scope="datasets:write" icon={<FreezeIcon />} onClick={props.onFreeze}>
           FREEZE…
