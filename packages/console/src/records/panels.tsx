@@ -12,7 +12,6 @@ import {
   changeSearch,
   chosenDays,
   chosenNode,
-  type NodePath,
   type RecordsSearch,
   type recordsPanels,
   sliceOf,
@@ -52,47 +51,60 @@ type PanelsProps = {
   update: ChangeSearch<RecordsSearch>;
 };
 
-/** The panel that the hash names, about the chosen node. */
+/** The scopes that panels need. */
+const neededScopes: Readonly<Partial<Record<(typeof recordsPanels)[number], Scope>>> = {
+  tag: 'datasets:write',
+  freeze: 'datasets:write',
+  export: 'analytics:read',
+  erase: 'admin',
+};
+
+/** The panel that the hash names, about the chosen node, and an export that goes on below another panel. */
 export function RecordsPanels(props: PanelsProps): ReactNode {
-  const { panel, search } = props;
-  const { place, open, close } = panel;
-  const path = chosenNode(search);
+  const { place, close } = props.panel;
   const { hasScope } = useSession();
+  const needed = place && neededScopes[place.kind];
+  const isRefused = needed !== undefined && !hasScope(needed);
   return (
     <>
-      {place?.kind === 'record' && (
-        <RecordDrawer
-          recordKey={place.id}
-          onErase={
-            hasScope('admin') ? () => open('erase', place.id, { isInside: true }) : undefined
-          }
-          onClose={close}
-        />
-      )}
-      {place?.kind === 'field' && path !== null && (
-        <FieldDrawer
-          fieldId={place.id}
-          fields={props.fields}
-          onFilter={(filter) =>
-            props.update((before) =>
-              changeSearch(changeFilters(before, filter), { view: undefined, panel: undefined }),
-            )
-          }
-          onClose={close}
-        />
-      )}
-      {place?.kind === 'erase' && <Erase {...props} recordKey={place.id || undefined} />}
-      {path !== null && <NodePanel {...props} path={path} />}
+      {isRefused ? <Refused scope={needed} onClose={close} /> : <OpenPanel {...props} />}
       <Export {...props} />
     </>
   );
 }
 
-/** A panel about the chosen node or its tenant. */
-function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePath }): ReactNode {
+function OpenPanel({ panel, search, facts, fields, update }: PanelsProps): ReactNode {
   const { hasScope } = useSession();
   const { place, open, close } = panel;
+  const path = chosenNode(search);
+  if (place?.kind === 'record') {
+    const erase = () => open('erase', place.id, { isInside: true });
+    return (
+      <RecordDrawer
+        recordKey={place.id}
+        onErase={hasScope('admin') ? erase : undefined}
+        onClose={close}
+      />
+    );
+  }
+  if (place?.kind === 'erase') {
+    return <Erase search={search} recordKey={place.id || undefined} onClose={close} />;
+  }
+  if (path === null) return null;
   switch (place?.kind) {
+    case 'field':
+      return (
+        <FieldDrawer
+          fieldId={place.id}
+          fields={fields}
+          onFilter={(filter) =>
+            update((before) =>
+              changeSearch(changeFilters(before, filter), { view: undefined, panel: undefined }),
+            )
+          }
+          onClose={close}
+        />
+      );
     case 'version':
       return (
         <VersionDrawer
@@ -103,7 +115,6 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
         />
       );
     case 'tag':
-      if (!hasScope('datasets:write')) return <Refused scope="datasets:write" onClose={close} />;
       return (
         <TagPanel
           place={{ ...path, ...chosenDays(search, facts), months: monthsOf(facts) }}
@@ -113,7 +124,6 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
         />
       );
     case 'freeze':
-      if (!hasScope('datasets:write')) return <Refused scope="datasets:write" onClose={close} />;
       return (
         <FreezePanel
           tenant={path.tenant}
@@ -122,11 +132,6 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
         />
       );
     case 'export':
-      if (!hasScope('analytics:read')) return <Refused scope="analytics:read" onClose={close} />;
-      return null;
-    case 'record':
-    case 'field':
-    case 'erase':
     case undefined:
       return null;
   }
@@ -170,10 +175,12 @@ function Export({ panel, search, facts, update }: PanelsProps): ReactNode {
 }
 
 /** The panel that erases what is chosen, or the event of a record. */
-function Erase(props: PanelsProps & { recordKey: string | undefined }): ReactNode {
-  const { panel, search, recordKey } = props;
-  const { hasScope } = useSession();
-  if (!hasScope('admin')) return <Refused scope="admin" onClose={panel.close} />;
+function Erase(props: {
+  search: RecordsSearch;
+  recordKey: string | undefined;
+  onClose: () => void;
+}): ReactNode {
+  const { search, recordKey, onClose } = props;
   const slice = sliceOf(search);
   const { event: eventId, kind, source, where, dataset } = search;
   const filters = { kind, source, where, dataset };
@@ -183,7 +190,7 @@ function Erase(props: PanelsProps & { recordKey: string | undefined }): ReactNod
       chosen={slice && { ...slice, eventId }}
       recordKey={recordKey}
       unheeded={Object.entries(filters).flatMap(([name, value]) => (value ? [name] : []))}
-      onClose={panel.close}
+      onClose={onClose}
     />
   );
 }

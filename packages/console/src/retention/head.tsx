@@ -207,24 +207,6 @@ export function NeedsAdmin({ what }: { what: string }): ReactNode {
   return <p className="muted">{what} need a token with the scope admin.</p>;
 }
 
-/** The buttons that start a run and a verification. */
-export function HeadActions(props: {
-  mayAct: boolean;
-  isVerifying: boolean;
-  onRun: () => void;
-  onVerify: () => void;
-}): ReactNode {
-  if (!props.mayAct) return <NeedsAdmin what="RUN NOW and VERIFY" />;
-  return (
-    <>
-      <VerifyButton isVerifying={props.isVerifying} onVerify={props.onVerify} />
-      <Button variant="filled" onClick={props.onRun}>
-        RUN NOW…
-      </Button>
-    </>
-  );
-}
-
 /** The button that starts a verification, unless one runs. */
 export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void }): ReactNode {
   const { isVerifying } = props;

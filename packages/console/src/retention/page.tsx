@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
@@ -16,7 +17,7 @@ import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { Bar } from './bar.tsx';
 import { isAtWork, useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
-import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
+import { FailureAlert, Head, NeedsAdmin, StoreAlert, VerifyButton } from './head.tsx';
 import { JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
 import { Stepper } from './marks.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
@@ -65,12 +66,16 @@ export function RetentionPage(): ReactNode {
         onIceberg={() => panel.open('iceberg')}
       >
         <PollNote queries={main} />
-        <HeadActions
-          mayAct={mayAct}
-          isVerifying={verify.isBusy}
-          onRun={() => panel.open('run')}
-          onVerify={() => verify.start(undefined)}
-        />
+        {mayAct ? (
+          <>
+            <VerifyButton isVerifying={verify.isBusy} onVerify={() => verify.start(undefined)} />
+            <Button variant="filled" onClick={() => panel.open('run')}>
+              RUN NOW…
+            </Button>
+          </>
+        ) : (
+          <NeedsAdmin what="RUN NOW and VERIFY" />
+        )}
       </Bar>
       {isJournal ? (
         <PagedList
