@@ -69,7 +69,7 @@ function LinkForm({ onMade }: { onMade: (link: MadePortalLink) => void }): React
         {...form.text('subject')}
       />
       <NativeSelect label="Ends" {...form.choice('seconds')} data={lasting} />
-      <Checkbox size="xs" label="To look only, and change nothing" {...form.box('isReading')} />
+      <Checkbox label="To look only, and change nothing" {...form.box('isReading')} />
     </ActionForm>
   );
 }

@@ -100,7 +100,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
         {...form.choice('severity')}
         data={['info', 'warning', 'critical']}
       />
-      <Checkbox size="xs" label="Of everything" {...form.box('isAll')} />
+      <Checkbox label="Of everything" {...form.box('isAll')} />
       {!values.isAll && (
         <Checkbox.Group
           label="When"
@@ -109,7 +109,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
           onChange={(chosen) => set({ kinds: chosen })}
         >
           {noticeKinds.filter(isTold).map((kind) => (
-            <Checkbox key={kind} size="xs" mt={8} value={kind} label={noticeTexts[kind]} />
+            <Checkbox key={kind} mt={8} value={kind} label={noticeTexts[kind]} />
           ))}
         </Checkbox.Group>
       )}

@@ -117,7 +117,6 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
           {scopes.filter(hasScope).map((scope) => (
             <Checkbox
               key={scope}
-              size="xs"
               mt={8}
               value={scope}
               label={scope}

@@ -84,7 +84,6 @@ export function DayField(props: DayFieldProps): ReactNode {
       }
       error={refusal}
       data-set={inForce !== ''}
-      autoComplete="off"
       maxLength={24}
       value={text}
       onChange={(event) => {

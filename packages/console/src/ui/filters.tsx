@@ -179,7 +179,6 @@ export function TextFilter(props: {
       leftSection={isSearch ? <SearchIcon /> : undefined}
       {...(isSearch && { 'data-search': true, type: 'search' })}
       data-set={value !== undefined}
-      autoComplete="off"
       spellCheck={false}
       maxLength={maxLength}
       value={text}

@@ -98,8 +98,14 @@ export const theme = createTheme({
     ActionIcon: {
       defaultProps: { variant: 'subtle', color: 'gray', size: 28 } satisfies ActionIconProps,
     },
+    Checkbox: { defaultProps: { size: 'xs' } },
+    Radio: { defaultProps: { size: 'xs' } },
+    SegmentedControl: { defaultProps: { size: 'xs' } },
+    NumberInput: {
+      defaultProps: { allowDecimal: false, allowNegative: false, hideControls: true },
+    },
     Input: {
-      defaultProps: { size: 'xs' },
+      defaultProps: { size: 'xs', autoComplete: 'off' },
       vars: () => ({
         wrapper: {
           '--input-height': fieldHeight,

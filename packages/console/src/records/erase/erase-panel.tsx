@@ -70,7 +70,6 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
             label="Only of a person or a thing"
             description="A key of the enrichment and the value that stands there; empty: all of it."
             placeholder="passenger.email=kim@example.com"
-            autoComplete="off"
             autoCapitalize="off"
             spellCheck={false}
             maxLength={1501}
@@ -132,7 +131,7 @@ function ReachChoice(props: {
       onChange={(value) => onReach(value)}
     >
       {eraseReaches.map((each) => (
-        <Radio key={each} size="xs" mt={8} value={each} label={nameOf(each)} />
+        <Radio key={each} mt={8} value={each} label={nameOf(each)} />
       ))}
     </Radio.Group>
   );
@@ -194,7 +193,6 @@ function Question(props: QuestionProps): ReactNode {
         )}
       </p>
       <Checkbox
-        size="xs"
         mb="xs"
         label="Also incidents: their payloads, idempotency keys and stored answers"
         checked={hasIncidents}
@@ -218,7 +216,6 @@ function Question(props: QuestionProps): ReactNode {
             label="Reason"
             description="The receipt and the audit log keep it, so name nobody: a ticket, say."
             placeholder="ticket 4711"
-            autoComplete="off"
             maxLength={500}
             value={reason}
             onChange={(event) => setReason(event.currentTarget.value)}
@@ -229,7 +226,6 @@ function Question(props: QuestionProps): ReactNode {
                 Type <strong className="mono">{word}</strong> to confirm
               </>
             }
-            autoComplete="off"
             autoCapitalize="off"
             spellCheck={false}
             maxLength={1000}

@@ -41,7 +41,6 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
     <>
       <div className="row gap-16">
         <SegmentedControl
-          size="xs"
           aria-label="Format"
           value={format}
           disabled={isFixed}
@@ -63,7 +62,6 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
       </div>
       {format === 'parquet' && (
         <Checkbox
-          size="xs"
           label="Typed fields"
           checked={typed}
           disabled={isFixed}
@@ -172,7 +170,6 @@ export function ColumnChoice(
         {exportColumns.map((name) => (
           <Checkbox
             key={name}
-            size="xs"
             label={name}
             checked={chosen.includes(name)}
             onChange={(event) => toggle(name, event.currentTarget.checked)}
@@ -198,7 +195,6 @@ export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNod
     <>
       <div className="row gap-16">
         <SegmentedControl
-          size="xs"
           aria-label="Profile"
           value={profile}
           disabled={isFixed}
@@ -209,7 +205,6 @@ export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNod
           ]}
         />
         <Checkbox
-          size="xs"
           label="Header line"
           checked={header}
           disabled={isFixed}
@@ -236,7 +231,6 @@ export function WayChoice(props: ChoicesProps & { way: Way; isManyRows: boolean 
   return (
     <>
       <SegmentedControl
-        size="xs"
         fullWidth
         aria-label="How"
         value={way}

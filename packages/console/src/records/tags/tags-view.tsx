@@ -141,7 +141,7 @@ export function DatasetChoice(props: {
     <Radio.Group label="Dataset" value={props.value} onChange={(value) => props.onChange(value)}>
       <div className={`flex ${classes.datasets}`}>
         {datasetNames.map((name) => (
-          <Radio key={name} value={name} size="xs" label={datasetWords[name]} />
+          <Radio key={name} value={name} label={datasetWords[name]} />
         ))}
       </div>
     </Radio.Group>

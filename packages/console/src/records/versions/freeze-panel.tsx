@@ -157,7 +157,6 @@ function ShareFields(props: {
           key={split}
           label={split}
           inputMode="numeric"
-          autoComplete="off"
           maxLength={3}
           error={fault !== null}
           aria-describedby="share-fault"

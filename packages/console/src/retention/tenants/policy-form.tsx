@@ -26,9 +26,6 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   const days = (name: 'hotDays' | 'deleteDays', min: number) => ({
     min,
     max: mostDays,
-    allowDecimal: false,
-    allowNegative: false,
-    hideControls: true,
     clampBehavior: 'strict' as const,
     value: values[name],
     onChange: (value: number | string) => set({ [name]: typeof value === 'number' ? value : '' }),

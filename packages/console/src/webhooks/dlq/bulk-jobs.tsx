@@ -50,8 +50,6 @@ export function BulkDialog(props: { asked: Asked | null; onClose: () => void }):
   );
 }
 
-const mostRate = 100_000;
-
 /** For how long at least a dead letter was left alone that is purged. */
 const ages = [
   { value: '', label: 'Any age' },
@@ -113,11 +111,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
         label="Rate, rows a second at most"
         description={word.rate}
         placeholder="no limit"
-        min={1}
-        max={mostRate}
-        allowDecimal={false}
-        allowNegative={false}
-        hideControls
+        {...{ min: 1, max: 100_000 }}
         value={rate ?? ''}
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
         error={faultText(start.error)}

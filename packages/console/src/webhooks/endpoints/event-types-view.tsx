@@ -252,11 +252,7 @@ function TypeForm(props: {
         {...form.text('sample')}
         {...lines}
       />
-      <Checkbox
-        size="xs"
-        label="Deprecated: to be reported and wanted no more"
-        {...form.box('deprecated')}
-      />
+      <Checkbox label="Deprecated: to be reported and wanted no more" {...form.box('deprecated')} />
     </ActionForm>
   );
 }
