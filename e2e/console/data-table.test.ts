@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
-import { listFindings, readAxe } from './lib/axe.ts';
+import { listFindings } from './lib/axe.ts';
 import { type PageOptions, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startWebhookService } from './lib/webhook-service.ts';
 
@@ -206,7 +206,7 @@ test('shows the filters of a phone once they are asked for, and how many are set
 });
 
 test('gives axe nothing to find', async () => {
-  const page = await openQueue({ initScripts: [await readAxe()] });
+  const page = await openQueue();
   await head(page, 'ID').focus();
   await openMenu(page);
   await menuOf(page).waitFor();

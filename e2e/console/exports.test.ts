@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
-import { listFindings, readAxe } from './lib/axe.ts';
+import { listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
@@ -296,7 +296,7 @@ test('keeps what it shows while the API answers 503, and says so', async () => {
 test(
   'has no accessibility findings',
   async () => {
-    const page = await filled.openBlank({ initScripts: [await readAxe()] });
+    const page = await filled.openBlank();
     const visit = async (name: string) => {
       expect(await listFindings(page), name).toEqual([]);
     };

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import type { Service } from '../lib/installation.ts';
 import { waitFor } from '../lib/wait-for.ts';
-import { listFindings, readAxe } from './lib/axe.ts';
+import { listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
@@ -169,7 +169,7 @@ test('tells a token that may read no kind of jobs which it would need', async ()
 test(
   'gives axe nothing to find, and keeps to the width',
   async () => {
-    const page = await filled.openBlank({ initScripts: [await readAxe()] });
+    const page = await filled.openBlank();
     await filled.openIn(page, '/jobs');
     for (const width of [1440, 1024, 390]) {
       await page.setViewportSize({ width, height: 844 });

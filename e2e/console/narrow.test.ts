@@ -6,9 +6,7 @@ import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(async () => {
-  await runRetention(filled.service, 'CA');
-});
+beforeAll(() => runRetention(filled.service, 'CA'));
 
 /** Texts of the row's cells that are shown, and those of them that are cut off. */
 type Cells = { shown: string[]; cut: string[] };

@@ -5,9 +5,7 @@ import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(async () => {
-  await runRetention(filled.service, 'CA');
-});
+beforeAll(() => runRetention(filled.service, 'CA'));
 
 const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });
 /** What the pointer touches: the picture stands after its slider. */

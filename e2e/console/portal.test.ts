@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import { listFindings, readAxe } from './lib/axe.ts';
+import { listFindings } from './lib/axe.ts';
 import { drawerOf, launchBrowser, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startWebhookService } from './lib/webhook-service.ts';
 
@@ -95,7 +95,7 @@ test('a page of another origin has it in a frame, and is told when it ends', asy
 });
 
 test('meets WCAG 2.2 AA in both themes, also on a phone, where its bar has one line', async () => {
-  const page = await webhooks.openBlank({ initScripts: [await readAxe()] });
+  const page = await webhooks.openBlank();
   await page.goto((await makeLink()).url);
   await rowsOf(page).first().waitFor();
   const findings: Record<string, string[]> = { endpoints: await listFindings(page) };

@@ -4,9 +4,7 @@ import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
 /** The script that a page needs before it can be searched. */
-export function readAxe(): Promise<string> {
-  return readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-}
+const script = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** The themes differ in nothing but their colours, so one of them is searched by all rules, which takes twice as long. */
 const themes = {
@@ -28,6 +26,8 @@ const searched = { exclude: ['tbody tr:nth-child(n + 9)'] };
  * one has to be searched in both.
  */
 export async function listFindings(page: Page, only?: keyof typeof themes): Promise<string[]> {
+  if (!(await page.evaluate<boolean>(`'axe' in window`)))
+    await page.evaluate(await readFile(script, 'utf8'));
   const found = await page.evaluate<string[]>(smallTexts);
   for (const theme of only === undefined ? (['dark', 'light'] as const) : [only]) {
     await page.emulateMedia({ colorScheme: theme });
