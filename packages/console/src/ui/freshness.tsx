@@ -13,6 +13,7 @@ import {
   type ReactNode,
   use,
   useEffect,
+  useRef,
   useState,
   useSyncExternalStore,
 } from 'react';
@@ -94,33 +95,11 @@ export function usePolling(millis: number): (query: Watched) => number {
 
 /** The first failure of some first loads. It stays while they are tried again, so that the panel does not flicker. */
 export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Error | null {
-  const outages = useOutages(queries);
-  const errors = queries.map(({ error }, index) => error ?? outages[index]?.error ?? null);
-  return errors.find((error) => error !== null) ?? null;
-}
-
-/**
- * The outage of each query. A result does not say to which query it belongs, so it is found by the error, of which each
- * failure makes its own. A first load that is tried again has none any more, and is found by the time and the number of
- * its failures.
- */
-function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | undefined)[] {
-  const cache = useQueryClient().getQueryCache();
-  const { outageOf } = use(OutageContext);
-  return results.map((result) => {
-    const isTryingAgain =
-      result.isPending && result.dataUpdatedAt === 0 && result.errorUpdatedAt > 0;
-    if (result.error === null && !isTryingAgain) return undefined;
-    const query = cache
-      .getAll()
-      .find(
-        ({ state }) =>
-          state.error === result.error &&
-          state.errorUpdatedAt === result.errorUpdatedAt &&
-          state.errorUpdateCount === result.errorUpdateCount,
-      );
-    return query === undefined ? undefined : outageOf(query);
-  });
+  const held = useRef<Error | null>(null);
+  const error = queries.find((query) => query.error !== null)?.error ?? null;
+  const isTryingAgain = queries.some((query) => query.isPending && query.errorUpdatedAt > 0);
+  if (error !== null || !isTryingAgain) held.current = error;
+  return held.current;
 }
 
 /** The place below the frame's header, which takes room only while something that is shown cannot be read. */
