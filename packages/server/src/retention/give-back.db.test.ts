@@ -164,16 +164,6 @@ async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>)
   }
 }
 
-testOnOneServer(
-  'months with few records are written anew where a vacuum of them takes long',
-  async () => {
-    await moveOut(tenant);
-    await withVacuum(100, (db) => giveBackSpace(db, { log, signal: never }));
-    expect(await sizeOf(march)).toBeLessThan(130_000);
-    expect(await sizeOf(april)).toBeLessThan(130_000);
-  },
-);
-
 testRarely('a vacuum may take longer than a statement, and an abort ends it', async () => {
   await addRecords(
     mover.db,

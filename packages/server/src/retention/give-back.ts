@@ -11,8 +11,6 @@ import * as queries from './queries.ts';
 const worthBytes = 2 ** 17;
 /** A month whose live records take at most this much is written anew at once: 0.7 s on two cores. */
 export const rewriteBytes = 32 * 2 ** 20;
-/** A month with few live records among many dead ones is written anew up to this size: reading it takes a second. */
-const readBytes = 8 * rewriteBytes;
 const workMillis = 3000;
 const tries = 5;
 const pauseMillis = 200;
@@ -27,9 +25,8 @@ export function isPassing(error: unknown): boolean {
 /**
  * Gives the space of hot records that have gone back to the disk. Returns how many bytes that were.
  *
- * A month with few records is written anew. Any other month is vacuumed, which frees the end of its files and blocks
- * nobody, and is written anew if few records keep more space than that. What a snapshot or a lock holds now is left to
- * a later run.
+ * A month is vacuumed, which frees the end of its files and blocks nobody, and is written anew if few records keep more
+ * space than that. What a snapshot or a lock holds now is left to a later run.
  */
 export async function giveBackSpace(
   db: Database,
@@ -41,7 +38,7 @@ export async function giveBackSpace(
   await inSession(db, signal, async (session) => {
     for (const month of before.filter(isWorthIt)) {
       signal.throwIfAborted();
-      await giveBackMonth(session, month, log);
+      await giveBackMonth(session, month.name, log);
     }
   });
   const after = await queries.listMonthSpaces(db);
@@ -60,10 +57,8 @@ export async function measureHotSpace(db: Queryable): Promise<HotSpace> {
   };
 }
 
-async function giveBackMonth(session: Session, before: MonthSpace, log: Log): Promise<void> {
-  const month = before.name;
+async function giveBackMonth(session: Session, month: string, log: Log): Promise<void> {
   try {
-    await rewriteInstead(session, before);
     await queries.vacuum(session, month);
     const { held, live } = await queries.countRows(session, month);
     const space = (await queries.listMonthSpaces(session)).find(({ name }) => name === month);
@@ -77,25 +72,9 @@ async function giveBackMonth(session: Session, before: MonthSpace, log: Log): Pr
   }
 }
 
+/** Of a month that was vacuumed. An index keeps its pages, of which those of an empty one are dead too. */
 function isMostlyDead({ dead_bytes, live_bytes }: MonthSpace): boolean {
-  return dead_bytes >= Math.max(worthBytes, live_bytes);
-}
-
-/**
- * Writes a month with few records among many dead ones anew, in one try. That spares it a long vacuum, which the server
- * may have been told to do slowly. A vacuum afterwards is short. If the try fails, the vacuum finds the month as it
- * would have found it anyway.
- */
-export async function rewriteInstead(session: Session, space: MonthSpace): Promise<void> {
-  const isQuick = space.live_bytes <= rewriteBytes && space.size_bytes <= readBytes;
-  if (!isQuick || !isMostlyDead(space)) return;
-  // What an old snapshot sees would be written anew, too, in run after run.
-  if ((await queries.findOldSnapshot(session)) !== null) return;
-  try {
-    await queries.rewrite(session, space.name, { workMillis });
-  } catch (error) {
-    if (!isPassing(error)) throw error;
-  }
+  return dead_bytes >= Math.max(worthBytes / 2, live_bytes);
 }
 
 /** Writes a table anew, in several tries. Between two tries, whoever waits behind the lock gets through. */

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../platform/postgres/database.ts';
-import { inSession, isPassing, rewriteBytes, rewriteInstead, rewriteSoon } from '../give-back.ts';
+import { inSession, isPassing, rewriteBytes, rewriteSoon } from '../give-back.ts';
 import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queries.ts';
 import { findErasureState, setScrubbed } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
@@ -46,10 +46,9 @@ async function scrubTables(
   const outcomes: Outcome[] = [];
   let leftMillis = snapshotMillis;
   const scrubTable = async (table: string): Promise<Outcome> => {
-    const month = months.find(({ name }) => name === table);
-    const liveBytes = month?.live_bytes ?? (await sizeOf(session, table));
+    const liveBytes =
+      months.find(({ name }) => name === table)?.live_bytes ?? (await sizeOf(session, table));
     if (liveBytes > rewriteBytes) return 'kept';
-    if (month !== undefined) await rewriteInstead(session, month);
     for (;;) {
       await vacuum(session, table, { isWhole: true });
       if ((await countRows(session, table)).held === 0) break;
