@@ -10,6 +10,7 @@ export {
   digestSum,
   isLiveSegment,
   type LockedDay,
+  listDaysOfSegments,
 } from './segments/queries.ts';
 export {
   readSegmentDays,

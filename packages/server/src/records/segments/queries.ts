@@ -89,15 +89,15 @@ export async function lockDays(
     order by counter.store, counter.day for update of counter`);
 }
 
-/** Returns the days, by store, of which these segments hold records. */
+/** Lists what live segments hold by store and day, as the catalogue has it. */
 export async function listDaysOfSegments(
   db: Queryable,
   tenant: string,
   ids: readonly string[],
-): Promise<StoreDay[]> {
-  return db.query<StoreDay>(sql`
-    select distinct store, day::text as day from segment_days
-    where tenant = ${tenant} and segment_id = any(${ids})`);
+): Promise<DayTriple[]> {
+  return db.query<DayTriple>(sql`
+    select store, day::text as day, count, bytes, digest from segment_days
+    where tenant = ${tenant} and segment_id = any(${ids}) order by store, day`);
 }
 
 export type StoredDay = DayTriple & { readonly stored_bytes: number };

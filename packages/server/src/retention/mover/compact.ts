@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { mergeSegments, replaceSegments, sumByDay } from '../../records/segments.ts';
-import { journalMove, newSegment } from './journal.ts';
-import { isSmall, type KindSteps, type Move, type MoverContext } from './move.ts';
 import {
   listDaysOfSegments,
-  listOverlaps,
-  listSmallSegments,
-  type SmallSegment,
-} from './queries.ts';
+  mergeSegments,
+  replaceSegments,
+  sumByDay,
+} from '../../records/segments.ts';
+import { journalMove, newSegment } from './journal.ts';
+import { isSmall, type KindSteps, type Move, type MoverContext } from './move.ts';
+import { listOverlaps, listSmallSegments, type SmallSegment } from './queries.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 const mebibyte = 1024 * 1024;

@@ -7,6 +7,7 @@ import {
   type Gone,
   hotTriple,
   type LockedDay,
+  listDaysOfSegments,
   replaceSegments,
   type StoreDay,
   spansOf,
@@ -19,7 +20,7 @@ import { deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts'
 import { MoveFault } from './fail.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveSegment, MoveWork } from './move.ts';
-import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
+import { listKeepers, queueRemovals } from './queries.ts';
 import { type EraseScope, fromJournal, goneOf, scopeOfDays, takesWholeDays } from './scope.ts';
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';

@@ -3,6 +3,7 @@ import { isObjectFault } from '../../platform/objects/objects.ts';
 import { inSpoolFolder } from '../../platform/objects/spool.ts';
 import {
   type DayTriple,
+  listDaysOfSegments,
   readSegmentDays,
   SegmentFault,
   sumTriples,
@@ -17,7 +18,6 @@ import {
   refuseHold,
   waitForTenant,
 } from './erase-records.ts';
-import { listDaysOfSegments } from './queries.ts';
 import { noEffects, tellDays, toTripleRow } from './receipt.ts';
 import { resumeMoves, runMove } from './run-move.ts';
 import { fetchSegment } from './verify-copy.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { type SegmentDay, type StoreDay, sumTriples } from '../../records/segments.ts';
 
 /** Where the list of all jobs finds imports. */
@@ -29,8 +29,7 @@ export async function listHeldDays(
 ): Promise<StoreDay[]> {
   return db.query<StoreDay>(sql`
     select counter.store, counter.day::text as day
-    from unnest(${days.map(({ store }) => store)}::text[], ${days.map(({ day }) => day)}::date[])
-      as asked(store, day)
+    from ${givenRows('asked', days, { store: 'text', day: 'date' })}
     join leaf_days counter on counter.tenant = ${tenant} and counter.store = asked.store
       and counter.day = asked.day and counter.count > 0
     order by counter.day, counter.store`);
@@ -62,7 +61,7 @@ export async function noteStored(
   tenant: string,
   { recordedAt, days }: { recordedAt: string; days: readonly SegmentDay[] },
 ): Promise<void> {
-  const of = (column: keyof SegmentDay) => days.map((day) => day[column]);
+  const types = { store: 'text', day: 'date', first_at: 'timestamptz', last_at: 'timestamptz' };
   const { count, bytes } = sumTriples(days);
   await connection.query(sql`
     with counted as (
@@ -71,9 +70,7 @@ export async function noteStored(
     )
     insert into stored_parts (tenant, stored_at, store, day, recorded_at, first_at, last_at, count)
     select ${tenant}, counted.stored_at, store, day, ${recordedAt}::timestamptz, first_at, last_at, count
-    from counted cross join unnest(${of('store')}::text[], ${of('day')}::date[],
-      ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[], ${of('count')}::bigint[])
-      as given(store, day, first_at, last_at, count)`);
+    from counted cross join ${givenRows('given', days, { ...types, count: 'bigint' })}`);
   await connection.query(sql`
     insert into stored_hours as counter (tenant, hour, count, bytes)
     values (${tenant}, date_trunc('hour', now(), 'UTC'), ${count}, ${bytes})

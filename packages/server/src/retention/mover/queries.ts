@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import { type Connection, onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, GoneEffects, LiveSegment, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
@@ -101,11 +101,11 @@ export async function deleteOutSegments(
 export async function setWritten(
   db: Queryable,
   move: Move,
-  written: { segmentId: string; sizeBytes: number; sha256: Buffer },
+  { segment_id: id, size_bytes, sha256 }: MoveSegment,
 ): Promise<void> {
   await db.query(sql`
-    update move_segments set size_bytes = ${written.sizeBytes}, sha256 = ${written.sha256}
-    where tenant = ${move.tenant} and move_id = ${move.id} and segment_id = ${written.segmentId}`);
+    update move_segments set size_bytes = ${size_bytes}, sha256 = ${sha256}
+    where tenant = ${move.tenant} and move_id = ${move.id} and segment_id = ${id}`);
 }
 
 export async function insertMoveDays(
@@ -113,12 +113,11 @@ export async function insertMoveDays(
   move: Move,
   days: readonly DayTriple[],
 ): Promise<void> {
-  const of = (column: keyof DayTriple) => days.map((day) => day[column]);
+  const types = { store: 'text', day: 'date', count: 'bigint', bytes: 'bigint', digest: 'numeric' };
   await db.query(sql`
     insert into move_days (tenant, move_id, store, day, count, bytes, digest)
     select ${move.tenant}, ${move.id}, store, day, count, bytes, digest
-    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('count')}::bigint[],
-      ${of('bytes')}::bigint[], ${of('digest')}::numeric[]) as given(store, day, count, bytes, digest)`);
+    from ${givenRows('given', days, types)}`);
 }
 
 /** Lists what the new segments of a move must hold together. */
@@ -128,29 +127,21 @@ export async function listMoveDays(db: Queryable, move: Move): Promise<DayTriple
     where tenant = ${move.tenant} and move_id = ${move.id} order by store, day`);
 }
 
-export async function setCopied(
+/** Which triple of a move is known from each of these states on. */
+const triples = { copied: 'source', verified: 'object', switched: 'gone' } as const;
+
+/** Takes a move to a state, with the triple that is known by then. What it has waited for is forgotten. */
+export async function setState(
   db: Queryable,
   move: Move,
-  source: Triple & { storedBytes: number },
+  to: { state: keyof typeof triples; triple: Triple; storedBytes?: number },
 ): Promise<void> {
+  const { count, bytes, digest } = to.triple;
+  const of = (column: keyof Triple) => raw(`${triples[to.state]}_${column}`);
   await db.query(sql`
-    update moves set state = 'copied', copied_at = now(), error_code = null, error = null, source_count = ${source.count},
-      source_bytes = ${source.bytes}, source_digest = ${source.digest}::numeric,
-      stored_bytes = ${source.storedBytes}
-    where tenant = ${move.tenant} and id = ${move.id}`);
-}
-
-export async function setVerified(db: Queryable, move: Move, object: Triple): Promise<void> {
-  await db.query(sql`
-    update moves set state = 'verified', verified_at = now(), error_code = null, error = null, object_count = ${object.count},
-      object_bytes = ${object.bytes}, object_digest = ${object.digest}::numeric
-    where tenant = ${move.tenant} and id = ${move.id}`);
-}
-
-export async function setSwitched(db: Queryable, move: Move, gone: Triple): Promise<void> {
-  await db.query(sql`
-    update moves set state = 'switched', switched_at = now(), error_code = null, error = null, gone_count = ${gone.count},
-      gone_bytes = ${gone.bytes}, gone_digest = ${gone.digest}::numeric
+    update moves set state = ${to.state}, ${raw(to.state)}_at = now(), error_code = null, error = null,
+      ${of('count')} = ${count}, ${of('bytes')} = ${bytes}, ${of('digest')} = ${digest}::numeric,
+      stored_bytes = coalesce(${to.storedBytes ?? null}::bigint, stored_bytes)
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
@@ -328,17 +319,6 @@ export async function listOverlaps(
     ) shared
     cross join lateral unnest(shared.ids) a(id) cross join lateral unnest(shared.ids) b(id)
     where b.id > a.id limit 10000`);
-}
-
-/** Lists the triples of live segments, as the catalogue has them. */
-export async function listDaysOfSegments(
-  db: Queryable,
-  tenant: string,
-  ids: readonly string[],
-): Promise<DayTriple[]> {
-  return db.query<DayTriple>(sql`
-    select store, day::text as day, count, bytes, digest from segment_days
-    where tenant = ${tenant} and segment_id = any(${ids}) order by store, day`);
 }
 
 /** Keeps all policies until the transaction ends: whoever changes one locks the default's row, as putPolicy does. */

@@ -18,9 +18,8 @@ import {
   listMoveSegments,
   lockPolicies,
   queueRemovals,
-  setCopied,
   setEffects,
-  setSwitched,
+  setState,
   setWritten,
 } from './queries.ts';
 
@@ -50,12 +49,11 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
         const ids = written.map((segment) => segment.segment_id);
         await deleteOutSegments(connection, move, ids);
       }
-      for (const { segment_id: segmentId, size_bytes: sizeBytes, sha256 } of written) {
-        await setWritten(connection, move, { segmentId, sizeBytes, sha256 });
-      }
+      for (const segment of written) await setWritten(connection, move, segment);
       await insertMoveDays(connection, move, copied.days);
       const storedBytes = written.reduce((sum, segment) => sum + segment.size_bytes, 0);
-      await setCopied(connection, move, { ...sumTriples(copied.days), storedBytes });
+      const triple = sumTriples(copied.days);
+      await setState(connection, move, { state: 'copied', triple, storedBytes });
     },
   });
   return { ...work, move: next, out: written };
@@ -105,7 +103,7 @@ export async function switchMove(
       const keys = work.in.map(({ object_key }) => object_key);
       const { graceSeconds } = context;
       if (keys.length > 0) await queueRemovals(connection, move, { keys, graceSeconds });
-      await setSwitched(connection, move, sumTriples(gone));
+      await setState(connection, move, { state: 'switched', triple: sumTriples(gone) });
       await tellGone(context, connection, { move, days: gone });
       await lockPolicies(connection);
       const due = await findDueDays(connection, move.tenant);

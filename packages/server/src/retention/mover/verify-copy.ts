@@ -13,7 +13,7 @@ import {
 import { MoveFault, toPassingFault } from './fail.ts';
 import { takeTransition } from './journal.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
-import { listMoveDays, setVerified } from './queries.ts';
+import { listMoveDays, setState } from './queries.ts';
 
 /** copied → verified: the objects were read back, and hold for each day what the source held. */
 export async function verifyCopy(
@@ -21,10 +21,10 @@ export async function verifyCopy(
   work: MoveWork,
 ): Promise<{ work: MoveWork; segments: VerifiedSegment[] }> {
   const segments = await readBack(context, work);
-  const object = sumTriples(segments.flatMap(({ days }) => days));
+  const triple = sumTriples(segments.flatMap(({ days }) => days));
   const move = await takeTransition(context, work.move, {
     to: 'verified',
-    change: (connection) => setVerified(connection, work.move, object),
+    change: (connection) => setState(connection, work.move, { state: 'verified', triple }),
   });
   return { work: { ...work, move }, segments };
 }

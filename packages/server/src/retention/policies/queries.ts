@@ -1,6 +1,6 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
 
 /** The name under which the policy is stored that holds for all tenants without one of their own. */
@@ -270,8 +270,7 @@ export async function listKeepers(
 ): Promise<{ tenant: string; name: string }[]> {
   return db.query(sql`
     select v.tenant, v.name
-    from unnest(${rows.map(({ tenant }) => tenant)}::text[], ${rows.map(({ until }) => until)}::date[])
-      as wanted (tenant, until)
+    from ${givenRows('wanted', rows, { tenant: 'text', until: 'date' })}
     join dataset_version_windows w on w.tenant = wanted.tenant and w.first_day < wanted.until
     join dataset_versions v on v.tenant = w.tenant and v.id = w.version_id
     group by v.tenant, v.id, v.name order by v.tenant, v.name`);
