@@ -3,17 +3,14 @@ import type { Database } from '../platform/postgres/database.ts';
 import {
   type ColdReader,
   countSlice,
-  type RecordRow,
   readTagWindows,
   type Slice,
-  sampleRecords,
   sumLeafDays,
-  type TagWindows,
 } from '../records/index.ts';
-import { datasetNames } from '../records/values.ts';
 import type { estimateSchema } from './contract.ts';
-import { quotedColumns } from './encode/rows.ts';
-import { defaultColumns, type ExportColumn, type Profile, sheetLimits } from './values.ts';
+import type { Cell } from './encode/csv-cells.ts';
+import { sampleCells } from './sample-cells.ts';
+import { defaultColumns, type Profile, sheetLimits } from './values.ts';
 
 /** How many records are read to estimate the size of the CSV file. */
 const sampleSize = 200;
@@ -37,14 +34,15 @@ export async function estimateExport(
       ? (await countSlice(db, { ...tagged, largerThan: sheetLimits.cellCharacters }, cold)).count
       : null;
   if (rows === 0) return { rows, bytes, files: { csv: 0, ndjson: 0, parquet: 0 }, long_records };
-  const sample = await sampleRecords(source, tagged, sampleSize);
+  const columns = defaultColumns('csv', slice.shares !== undefined);
+  const sample = await sampleCells(source, tagged, { columns, limit: sampleSize });
   const { cold_bytes, cold_stored_bytes } = await sumLeafDays(db, tagged);
   const parquetShare = cold_bytes === 0 ? usualParquetShare : cold_stored_bytes / cold_bytes;
   return {
     rows,
     bytes,
     files: {
-      csv: Math.round(bytes * csvShare(sample, tagged)),
+      csv: Math.round(bytes * csvShare(sample)),
       ndjson: bytes + rows,
       parquet: Math.round(bytes * parquetShare),
     },
@@ -53,45 +51,18 @@ export async function estimateExport(
 }
 
 /** How many bytes of CSV there are for each byte of NDJSON, by a sample of records. */
-function csvShare(sample: readonly RecordRow[], slice: Slice): number {
-  if (sample.length === 0) return 1;
-  const columns = defaultColumns('csv', slice.shares !== undefined);
-  const quoted = new Set<ExportColumn>(quotedColumns(columns));
+function csvShare(sample: Awaited<ReturnType<typeof sampleCells>>): number {
   let [csv, ndjson] = [0, 0];
-  for (const row of sample) {
-    // Each cell is followed by a comma or the line feed.
-    csv += columns.length;
-    for (const column of columns) csv += cellBytes(cellOf(row, column, slice), quoted.has(column));
+  for (const { row, cells } of sample) {
+    for (const cell of cells) csv += cellBytes(cell);
     ndjson += row.bytes;
   }
-  return csv / ndjson;
+  return ndjson === 0 ? 1 : csv / ndjson;
 }
 
-function cellBytes(text: string | null, isQuoted: boolean): number {
-  if (text === null) return 0;
-  return Buffer.byteLength(text) + (isQuoted ? 2 + (text.match(/"/g)?.length ?? 0) : 0);
-}
-
-/** The text of a column of a record, to estimate sizes and to show an example. */
-export function cellOf(
-  row: RecordRow,
-  column: ExportColumn,
-  { tags, split = 'train' }: Slice,
-): string | null {
-  if (column === 'month') return row.occurred_at.slice(0, 7);
-  if (column === 'bytes') return String(row.bytes);
-  if (column === 'datasets') return datasetsOf(row, tags);
-  // The names of the splits differ only by a few bytes.
-  return column === 'split' ? split : row[column];
-}
-
-function datasetsOf(row: RecordRow, tags: TagWindows | undefined): string | null {
-  const day = row.occurred_at.slice(0, 10);
-  const names = datasetNames.filter((name) =>
-    tags?.[name].some(
-      ({ store, from, until }) =>
-        (store === null || store === row.store) && from <= day && day < until,
-    ),
-  );
-  return names.length === 0 ? null : names.join(',');
+/** The bytes of a cell, and of the comma or the line feed behind it. */
+function cellBytes(cell: Cell): number {
+  if (cell === null) return 1;
+  const { text, isText } = cell;
+  return Buffer.byteLength(text) + (isText ? 2 + (text.match(/"/g)?.length ?? 0) : 0) + 1;
 }

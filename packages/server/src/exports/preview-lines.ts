@@ -1,12 +1,10 @@
 import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
-import { type ColdReader, readTagWindows, type Slice, sampleRecords } from '../records/index.ts';
+import type { ColdReader, Slice } from '../records/index.ts';
 import type { linesPreviewSchema } from './contract.ts';
-import type { Cell } from './encode/csv-cells.ts';
-import { quotedColumns } from './encode/rows.ts';
-import { cellOf } from './estimate.ts';
 import type { FileOptions } from './formats/format.ts';
 import { createLineWriter } from './formats/line-writer.ts';
+import { sampleCells } from './sample-cells.ts';
 
 const shown = 3;
 
@@ -17,18 +15,7 @@ export async function previewLines(
   options: FileOptions,
 ): Promise<Static<typeof linesPreviewSchema>> {
   const { plan, head, encodeRow } = createLineWriter(options);
-  const quoted = new Set(quotedColumns(plan.source));
-  const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(source.db, slice.tenant)) };
-  const sample = await sampleRecords(source, tagged, 2 * shown);
-  const lines = sample.slice(0, shown).map((row) =>
-    encodeRow(
-      plan.pick(
-        plan.source.map((column): Cell => {
-          const text = cellOf(row, column, tagged);
-          return text === null ? null : { text, isText: quoted.has(column) };
-        }),
-      ),
-    ),
-  );
+  const sample = await sampleCells(source, slice, { columns: plan.source, limit: 2 * shown });
+  const lines = sample.slice(0, shown).map(({ cells }) => encodeRow(plan.pick(cells)));
   return { head, lines };
 }

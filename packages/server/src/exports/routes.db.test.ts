@@ -203,6 +203,9 @@ test('typed columns are told beforehand, and go with a job', async () => {
 });
 
 test('a preview is how the file begins, to the letter, in each format and with any columns', async () => {
+  for (const dataset of ['training', 'fine_tuning']) {
+    await service.call('POST', '/enrichment/tags', { body: { tenant: 'T', dataset } });
+  }
   const path = { columns: ['event_id', 'store', 'enrichment.n', 'datasets', 'month'] };
   const sheet = { profile: 'spreadsheet' };
   for (const [format, body] of [

@@ -1,9 +1,8 @@
 import type { Static } from 'typebox';
 import type { Database } from '../../platform/postgres/database.ts';
-import { type ColdReader, readTagWindows, type Slice, sampleRecords } from '../../records/index.ts';
+import type { ColdReader, Slice } from '../../records/index.ts';
 import type { templatePreviewSchema } from '../contract.ts';
-import type { Cell } from '../encode/csv-cells.ts';
-import { cellOf } from '../estimate.ts';
+import { sampleCells } from '../sample-cells.ts';
 import type { LineTemplate } from '../values.ts';
 import { createFiller, fillerColumns } from './fill-row.ts';
 import { readTemplate } from './template.ts';
@@ -21,21 +20,13 @@ export async function previewTemplate(
 ): Promise<TemplatePreview> {
   const columns = fillerColumns(readTemplate(lines).source);
   const { encodeRow, skipped } = createFiller({ lines, missing: 'skip' });
-  const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(source.db, slice.tenant)) };
-  const sample = await sampleRecords(source, tagged, looks);
-  let looked = 0;
+  const sample = await sampleCells(source, slice, { columns, limit: looks });
   let first: Pick<TemplatePreview, 'line' | 'record'> = { line: null, record: null };
-  for (const row of sample) {
-    looked += 1;
-    const line = encodeRow(
-      columns.map((column): Cell => {
-        const text = cellOf(row, column, tagged);
-        return text === null ? null : { text, isText: true };
-      }),
-    );
+  for (const { row, cells } of sample) {
+    const line = encodeRow(cells);
     if (line === '' || first.line !== null) continue;
     const { store, occurred_at, event_id } = row;
     first = { line: line.trimEnd(), record: { store, occurred_at, event_id } };
   }
-  return { ...first, looked, skipped: skipped() };
+  return { ...first, looked: sample.length, skipped: skipped() };
 }
