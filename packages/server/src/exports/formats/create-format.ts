@@ -4,7 +4,7 @@ import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
 import { sumCounts } from '../typed/row-counter.ts';
 import { misfitsOf } from '../typed/take-row.ts';
 import { readTemplate } from '../typed/template.ts';
-import { fileExtension, type LineTemplate } from '../values.ts';
+import { type ExportFormat, fileExtension, type LineTemplate } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
 import { createLineWriter } from './line-writer.ts';
 import { magic } from './parquet/footer.ts';
@@ -14,7 +14,7 @@ import { type OpenRows, startBody } from './start-body.ts';
 
 /** The format of a file; see `FileFormat`. */
 export function createFormat(options: FileOptions): FileFormat {
-  const { openRows, ...form } = createForm(options);
+  const { openRows, ...form } = forms[options.format](options);
   return {
     ...form,
     proof: proofOf(options),
@@ -25,16 +25,11 @@ export function createFormat(options: FileOptions): FileFormat {
 /** What only this format has of a `FileFormat`, and how it encodes rows. */
 type Form = Omit<FileFormat, 'proof' | 'startBody'> & { readonly openRows: OpenRows };
 
-function createForm(options: FileOptions): Form {
-  switch (options.format) {
-    case 'csv':
-      return csv(options);
-    case 'ndjson':
-      return ndjson(options);
-    case 'parquet':
-      return parquet(options);
-  }
-}
+const forms: Readonly<Record<ExportFormat, (options: FileOptions) => Form>> = {
+  csv,
+  ndjson,
+  parquet,
+};
 
 /** CSV in either profile. The tiers write machine CSV; only for field paths and the other profile cells are re-encoded. */
 function csv(options: FileOptions): Form {

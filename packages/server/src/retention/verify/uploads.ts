@@ -61,15 +61,11 @@ async function* listOurs(
 ): AsyncGenerator<OpenUpload> {
   const { log, signal } = search;
   for (const prefix of search.prefixes) {
-    const uploads = store.listUploads(prefix, signal)[Symbol.asyncIterator]();
-    for (;;) {
-      const next = await uploads.next().catch((err: unknown) => {
-        signal.throwIfAborted();
-        log.warn({ err }, 'unfinished uploads could not be listed');
-        return null;
-      });
-      if (next === null || next.done === true) break;
-      yield next.value;
+    try {
+      yield* store.listUploads(prefix, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      log.warn({ err }, 'unfinished uploads could not be listed');
     }
   }
 }
