@@ -1,5 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import { sideBySide } from '../kernel/side-by-side.ts';
@@ -15,6 +14,7 @@ import {
 } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { withErrors } from '../platform/objects/patient-store.ts';
+import { getBytes, putBytes } from '../platform/objects/spool.ts';
 import {
   type BackupName,
   type Manifest,
@@ -173,22 +173,12 @@ export async function readText(
   key: string,
   signal: AbortSignal,
 ): Promise<string | null> {
-  let chunks: Buffer[] = [];
-  const sink: ByteSink = {
-    begin() {
-      chunks = [];
-    },
-    write(bytes) {
-      chunks.push(Buffer.from(bytes));
-    },
-  };
   try {
-    await place.get(key, sink, signal);
+    return (await getBytes(place, key, { signal })).toString();
   } catch (error) {
     if (error instanceof ObjectMissing) return null;
     throw error;
   }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Writes the manifest, and reads it back: from then on there is a backup. */
@@ -207,15 +197,11 @@ export async function putText(
   { key, text }: { key: string; text: string },
   { spoolDir, signal }: { spoolDir: string; signal: AbortSignal },
 ): Promise<void> {
-  const path = join(spoolDir, `text-${process.pid}-${randomUUID()}`);
-  try {
-    await writeFile(path, text, { mode: 0o600 }).catch((error: unknown) => {
-      throw toPlaceError(fromFileSystem(error, `${path} cannot be written`));
-    });
-    await place.put(key, path, signal);
-  } finally {
-    await rm(path, { force: true });
-  }
+  await putBytes({ store: place, spoolDir }, { key, bytes: text, signal }).catch(
+    (error: unknown) => {
+      throw toPlaceError(fromFileSystem(error, `${key} cannot be written in ${spoolDir}`));
+    },
+  );
 }
 
 /** Makes the folder of a place in which files are written before they lie in it, where the place is a folder. */

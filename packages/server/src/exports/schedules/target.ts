@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { rmdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
@@ -10,7 +10,7 @@ import { withErrors } from '../../platform/objects/patient-store.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import { type S3Credentials, usualLimits } from '../../platform/objects/s3-client.ts';
 import { parseS3Url } from '../../platform/objects/s3-url.ts';
-import { putBytes } from '../../platform/objects/spool.ts';
+import { getBytes, putBytes } from '../../platform/objects/spool.ts';
 import { tenantFolder } from '../../records/index.ts';
 
 /** What the places of deliveries are opened with. */
@@ -164,10 +164,9 @@ export async function tryTarget(
     const content = randomBytes(64);
     removeFolders = await makeFoldersAbove(store.pathOf(key));
     await putBytes({ store, spoolDir }, { key, bytes: content, signal: late });
-    const hash = createHash('sha256');
-    await store.get(key, { begin() {}, write: (bytes) => void hash.update(bytes) }, late);
+    const found = await getBytes(store, key, { signal: late });
     await store.remove(key, late);
-    if (!hash.digest().equals(createHash('sha256').update(content).digest())) {
+    if (!found.equals(content)) {
       throw new AppError('export_target_unusable', {
         detail: `${store.location} gives back something else than what was written to it.`,
       });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolders } from '../make-folders.ts';
-import type { ObjectStore } from './objects.ts';
+import type { ByteStretch, ObjectStore } from './objects.ts';
 
 /** Does work in a folder of its own below `spoolDir`, and removes that folder whatever comes of the work. */
 export async function inSpoolFolder<T>(
@@ -15,6 +15,21 @@ export async function inSpoolFolder<T>(
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** Reads a small object into memory, or a stretch of one. Throws what `get` throws. */
+export async function getBytes(
+  store: ObjectStore,
+  key: string,
+  options: { signal: AbortSignal; stretch?: ByteStretch & { readonly sizeBytes: number } },
+): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  const sink = {
+    begin: () => void pieces.splice(0),
+    write: (bytes: Buffer) => void pieces.push(Buffer.from(bytes)),
+  };
+  await store.get(key, sink, options.signal, options.stretch);
+  return Buffer.concat(pieces);
 }
 
 /** Stores what is held in memory as an object. */

@@ -8,6 +8,7 @@ import {
   type ObjectStore,
 } from '../../platform/objects/objects.ts';
 import { openObjectStore } from '../../platform/objects/open-store.ts';
+import { getBytes } from '../../platform/objects/spool.ts';
 import type { ImportFormat } from '../values.ts';
 
 /** Files in buckets of S3, named as `s3://bucket/folder/*.parquet?endpoint=…&region=…`. */
@@ -106,15 +107,8 @@ async function fetchFooter(
   { key, sizeBytes }: ObjectInfo,
   { path, signal }: { path: string; signal: AbortSignal },
 ): Promise<void> {
-  const read = async (start: number) => {
-    const pieces: Buffer[] = [];
-    const sink = {
-      begin: () => void pieces.splice(0),
-      write: (bytes: Buffer) => void pieces.push(Buffer.from(bytes)),
-    };
-    await store.get(key, sink, signal, { start, end: sizeBytes, sizeBytes });
-    return Buffer.concat(pieces);
-  };
+  const read = (start: number) =>
+    getBytes(store, key, { signal, stretch: { start, end: sizeBytes, sizeBytes } });
   let tail = await read(sizeBytes - tailBytes);
   // The length of the footer and the magic are its last eight bytes.
   const footerBytes = tail.readUInt32LE(tail.length - 8) + 8;
