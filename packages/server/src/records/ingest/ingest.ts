@@ -117,11 +117,11 @@ function takeRecords(
 
   return {
     batch: (body, actor, { recheck = noRecheck, findings } = {}) =>
-      withReserve(budget.of(callerOf(actor)), body, async (reserve) => {
+      withShare(budget.of(callerOf(actor)), body, async (share) => {
         const tally = new Tally(actor, findings);
         const part = new Part();
         const content = new Content(() => body.sentBytes());
-        const chunks = bounded(body, maxBatchBytes, reserve);
+        const chunks = bounded(body, maxBatchBytes, share);
         const batchLimits = { ...limits(), maxRecords, maxRecordBytes };
         await readBatch(chunks, batchLimits, {
           onRecord(index, record, takenBytes) {
@@ -141,52 +141,59 @@ function takeRecords(
         return tally.answer();
       }),
 
-    stream: (body, actor, { recheck = noRecheck, findings } = {}) => {
-      const own = budget.of(callerOf(actor));
-      return withReserve(own, body, (reserve) => {
-        reserve(streamShareBytes);
+    stream: (body, actor, { recheck = noRecheck, findings } = {}) =>
+      withShare(budget.of(callerOf(actor)), body, async (share) => {
+        reserve(share, streamShareBytes);
         const isDryRun = findings !== undefined;
         return storeStream(body, {
-          ...{ actor, budget: own, maxRecords, maxLineBytes: maxRecordBytes, limits },
+          ...{ actor, share, maxRecords, maxLineBytes: maxRecordBytes, limits },
           ...{ recheck, findings, store: (part) => store(part, { actor, isDryRun }) },
         });
-      });
-    },
+      }),
   };
 }
 
-/** Runs `work` with a share of the bytes in flight. `reserve` throws 429 `ingest_busy` when there is no more. */
-async function withReserve<T>(
+/** Runs `work` with a share of the bytes in flight. What it has not given back in the end is given back then. */
+async function withShare<T>(
   budget: Budget,
   body: Body,
-  work: (reserve: (bytes: number) => void) => Promise<T>,
+  work: (share: Budget) => Promise<T>,
 ): Promise<T> {
   let taken = 0;
+  const share: Budget = {
+    take(bytes) {
+      const fits = budget.take(bytes);
+      if (fits) taken += bytes;
+      return fits;
+    },
+    give(bytes) {
+      taken -= bytes;
+      budget.give(bytes);
+    },
+  };
   try {
-    return await work((bytes) => {
-      if (!budget.take(bytes)) {
-        throw new AppError('ingest_busy', {
-          detail:
-            'More is being ingested, by you or by all together, than the service holds at once. Send it again later.',
-          retryAfterSeconds: 1,
-        });
-      }
-      taken += bytes;
-    });
+    return await work(share);
   } catch (error) {
+    share.give(taken);
     if (error instanceof AppError) await body.discard();
     throw error;
   } finally {
-    budget.give(taken);
+    share.give(taken);
   }
 }
 
-/** Yields the body as it arrives. Throws 413 when it is too long, and whatever `reserve` throws. */
-async function* bounded(
-  body: Body,
-  maxBytes: number,
-  reserve: (bytes: number) => void,
-): AsyncGenerator<Buffer> {
+/** Takes bytes of a share. Throws 429 `ingest_busy` when there are no more. */
+function reserve(share: Budget, bytes: number): void {
+  if (share.take(bytes)) return;
+  throw new AppError('ingest_busy', {
+    detail:
+      'More is being ingested, by you or by all together, than the service holds at once. Send it again later.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Yields the body as it arrives. Throws 413 when it is too long, and 429 when the share has no room for it. */
+async function* bounded(body: Body, maxBytes: number, share: Budget): AsyncGenerator<Buffer> {
   const assertFits = (sizeBytes: number) => {
     if (sizeBytes <= maxBytes) return;
     throw new AppError('body_too_large', {
@@ -198,7 +205,7 @@ async function* bounded(
   for await (const chunk of body.chunks()) {
     size += chunk.length;
     assertFits(size);
-    reserve(chunk.length);
+    reserve(share, chunk.length);
     yield chunk;
   }
 }

@@ -11,7 +11,8 @@ import type { RecordLimits } from './record-reader.ts';
 
 type StreamOptions = {
   actor: Actor;
-  budget: Budget;
+  /** What the stream may hold beyond `streamShareBytes`; the rest of it is given back by whoever lent it. */
+  share: Budget;
   /** How many records a part may have. */
   maxRecords: number;
   maxLineBytes: number;
@@ -37,10 +38,9 @@ export async function storeStream(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
   options: StreamOptions,
 ): Promise<IngestAnswer> {
-  const { actor, maxRecords, maxLineBytes, limits, store, recheck, findings } = options;
+  const { actor, share, maxRecords, maxLineBytes, limits, store, recheck, findings } = options;
   const tally = new Tally(actor, findings);
   const content = new Content(() => body.sentBytes());
-  const share = shareOf(options.budget);
   const parts = new PartsUnderWay(async ({ part, heldBytes }) => {
     try {
       tally.add(part, await store(part));
@@ -94,8 +94,6 @@ export async function storeStream(
     const progress = { ...tally.answer(), ...progressAt(read, next) };
     const advice = findings === undefined ? storedAdvice : triedAdvice;
     throw brokenOff(error, progress, advice(progress));
-  } finally {
-    share.giveAll();
   }
 }
 
@@ -103,26 +101,6 @@ const storedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: Inge
   `Of the ${lines_read} lines read, ${accepted} are stored now, ${duplicates} were stored before and ${rejected_count} are rejected. Go on where next_line or next_byte say, or send all of it again, which does no harm.`;
 const triedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
   `This was a dry run, and nothing is stored. Of the ${lines_read} lines read, ${accepted} would be stored, ${duplicates} are stored already and ${rejected_count} would be rejected.`;
-
-/** Keeps count of what one stream takes of a budget. All of it can be given back at once. */
-function shareOf(budget: Budget): Budget & { giveAll(): void } {
-  let taken = 0;
-  return {
-    take(bytes) {
-      if (!budget.take(bytes)) return false;
-      taken += bytes;
-      return true;
-    },
-    give(bytes) {
-      taken -= bytes;
-      budget.give(bytes);
-    },
-    giveAll() {
-      budget.give(taken);
-      taken = 0;
-    },
-  };
-}
 
 type HeldPart = {
   readonly part: Part;
