@@ -22,7 +22,7 @@ import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './j
 import { addFile, makeParts } from './make-parts.ts';
 import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
-import { findSplits } from './version-queries.ts';
+import { findVersionContent } from './version-queries.ts';
 import { isReadBack } from './write-part.ts';
 
 type JobCall = Hold & { readonly job: StoredJob & Held };
@@ -246,10 +246,10 @@ async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['
   const { tenant, version, request } = job;
   if (version === null || version.shares === null) return null;
   if (request.split !== undefined || request.where !== undefined) return null;
-  const splits = await findSplits(db, { tenant, id: version.id });
-  if (splits === null) return null;
+  const content = await findVersionContent(db, { tenant, id: version.id });
+  if (content?.state !== 'ready' || content.splits === null) return null;
   return Object.fromEntries(
-    Object.entries(splits).map(([name, { count, digest }]) => [
+    Object.entries(content.splits).map(([name, { count, digest }]) => [
       name,
       { rows: count, digest: hexDigest(digest) },
     ]),

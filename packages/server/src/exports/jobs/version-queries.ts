@@ -6,6 +6,8 @@ import type { JobId } from './job.ts';
 type VersionContent = {
   state: 'counting' | 'ready' | 'failed';
   triple: { count: number; bytes: number; digest: string } | null;
+  /** By split, digests as decimal text; null without shares. They count once the version is ready. */
+  splits: Record<string, { count: number; digest: string }> | null;
   error: string | null;
 };
 
@@ -14,22 +16,11 @@ export async function findVersionContent(
   { tenant, id }: JobId,
 ): Promise<VersionContent | undefined> {
   const rows = await db.query<VersionContent>(sql`
-    select state, error, case
+    select state, error, splits, case
       when change is null and is_counted then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
       when state = 'ready' then json_build_object('count', current_count, 'bytes', current_bytes,
         'digest', current_digest::text)
     end as triple
     from dataset_versions where tenant = ${tenant} and id = ${id}`);
   return rows[0];
-}
-
-/** Finds the records and digests (decimal text) of a version's splits; null while they are not counted. */
-export async function findSplits(
-  db: Queryable,
-  { tenant, id }: JobId,
-): Promise<Record<string, { count: number; digest: string }> | null> {
-  const rows = await db.query<{ splits: Record<string, { count: number; digest: string }> | null }>(
-    sql`select splits from dataset_versions where tenant = ${tenant} and id = ${id} and state = 'ready'`,
-  );
-  return rows[0]?.splits ?? null;
 }

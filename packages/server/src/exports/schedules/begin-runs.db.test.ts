@@ -78,7 +78,7 @@ async function lead(target: string): Promise<void> {
 }
 
 const begin = async () => {
-  await queries.setDue(exports.db, schedule());
+  await queries.setDue(exports.db, schedule(), 'now');
   return beginRuns({ ...tools, db: exports.db }, signal);
 };
 const mark = (place = placeWith()) => markRuns({ ...tools, ...exports.context(place) }, { signal });
@@ -253,7 +253,7 @@ describe('a run', () => {
       select tenant, id || n, name || n, cron, format, request, '/elsewhere', now() - interval '1 hour', 'test', 'tok'
       from export_schedules, generate_series(1, 100) n`);
     const paused = new Map<string, number>();
-    await queries.setDue(exports.db, schedule());
+    await queries.setDue(exports.db, schedule(), 'now');
     const look = () => beginRuns({ ...tools, db: exports.db }, signal, paused);
     expect(await look()).toBe(0);
     expect(paused.size).toBe(100);
@@ -262,7 +262,7 @@ describe('a run', () => {
 
   test('begins once, however many processes look', async () => {
     await exports.ingest(tenant, 8, 'a');
-    await queries.setDue(exports.db, schedule());
+    await queries.setDue(exports.db, schedule(), 'now');
     const looks = Array.from({ length: 6 }, () => beginRuns({ ...tools, db: exports.db }, signal));
     expect((await Promise.all(looks)).reduce((sum, begun) => sum + begun, 0)).toBe(1);
     await exports.work(placeWith());

@@ -156,11 +156,7 @@ async function beginRun(
         schedule: { id, name: schedule.name, deliversTo: folder, isUntold: due.webhook },
       });
       const next = due.enabled ? parseCron(due.cron).next(due.now) : null;
-      await queries.setNextDue(
-        connection,
-        due,
-        next === null ? null : new Date(next).toISOString(),
-      );
+      await queries.setDue(connection, due, next === null ? null : new Date(next).toISOString());
       return true;
     },
   });

@@ -147,13 +147,6 @@ export async function updateSchedule(db: Queryable, row: StoredSchedule): Promis
     where tenant = ${row.tenant} and id = ${row.id}`);
 }
 
-/** Makes a schedule due now. */
-export async function setDue(db: Queryable, { tenant, id }: JobId): Promise<void> {
-  await db.query(
-    sql`update export_schedules set due_at = now() where tenant = ${tenant} and id = ${id}`,
-  );
-}
-
 /** Deletes a schedule, and cancels its run; returns the id of that. */
 export async function deleteSchedule(
   connection: Connection,
@@ -200,12 +193,13 @@ export async function lockDue(
   return rows[0];
 }
 
-export async function setNextDue(
-  connection: Connection,
+/** Says when a schedule begins its next run: at a time, `now`, or never by itself. */
+export async function setDue(
+  db: Queryable,
   { tenant, id }: JobId,
   dueAt: string | null,
 ): Promise<void> {
-  await connection.query(sql`
+  await db.query(sql`
     update export_schedules set due_at = ${dueAt}::timestamptz where tenant = ${tenant} and id = ${id}`);
 }
 

@@ -55,7 +55,7 @@ export function addScheduleRoutes(http: HttpServer, db: Database, tools: Schedul
   );
   http.route(schedulesContract.runSchedule, async ({ params, ...caller }) => {
     const shown = await withSchedule(db, { id: params.id, ...caller }, async (connection, own) => {
-      await queries.setDue(connection, own);
+      await queries.setDue(connection, own, 'now');
       await tools.audit(connection, entryOf(caller, 'run', own, {}));
     });
     tools.poke();
