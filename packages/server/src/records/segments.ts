@@ -50,7 +50,9 @@ export {
   writeSegmentFromSegments,
   writeSegmentFromSpool,
 } from './segments/write-segment.ts';
-export { beyondLastDay, firstDay } from './slice/slice.ts';
+export { coldPlaceConditions } from './slice/cold-sql.ts';
+export { fromDays, recordConditions } from './slice/queries.ts';
+export { beyondLastDay, firstDay, type Slice } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';
 export { coldWhereSql } from './where/cold-sql.ts';

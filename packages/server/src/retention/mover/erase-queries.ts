@@ -4,22 +4,23 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import {
   type DayTriple,
   digestSum,
+  fromDays,
   type GoneEffects,
   type LiveSegment,
   mayHold,
+  recordConditions,
   type Span,
   whereSql,
 } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
-import { type EraseScope, whereOf } from './scope.ts';
+import { type EraseScope, sliceOf, whereOf } from './scope.ts';
 
 /** The days in the scope with hot records, and the triples of all of them, by the counters; event ids do not count. */
 export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
       mod(digest - cold_digest + 18446744073709551616, 18446744073709551616) as digest
-    from leaf_days where ${join(dayConditions(scope), ' and ')} and has_hot
-    order by store, day`);
+    ${fromDays('leaf_days', sliceOf(scope), [sql`has_hot`])} order by store, day`);
 }
 
 /** The triple of what matches on a day of a store or, with `store` null, one of the event ids that match. */
@@ -33,12 +34,19 @@ export async function matchHotMonth(
   scope: EraseScope,
   month: string,
 ): Promise<HotMatch[]> {
+  const start = `${month}-01T00:00:00Z`;
+  const isMeant = [
+    ...recordConditions(sliceOf(scope)),
+    sql`occurred_at >= ${start}::timestamptz`,
+    sql`occurred_at < ${start}::timestamptz + interval '1 month'`,
+    ...contentConditions(scope),
+  ];
   return db.query<HotMatch>(sql`
     select store, day::text as day, event_id, count(*) as count, sum(bytes) as bytes,
       ${digestSum} as digest
     from (
       select store, (occurred_at at time zone 'UTC')::date as day, event_id, bytes, digest
-      from enrichment_records where ${join(recordConditions(scope, month), ' and ')}
+      from enrichment_records where ${join(isMeant, ' and ')}
     ) matched
     group by grouping sets ((store, day), (event_id)) order by store, day`);
 }
@@ -73,9 +81,9 @@ export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<
   const hasSome = isAsked ? sql`(${join(eventIds.map(mayHold), ' or ')})` : sql`true`;
   return db.query<LiveSegment>(sql`
     select id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
-    from segments where tenant = ${scope.tenant} and id in (
-      select segment_id from segment_days where ${join(dayConditions(scope), ' and ')}
-    ) and ${hasSome} order by first_day, id`);
+    from segments where tenant = ${scope.tenant}
+      and id in (select segment_id ${fromDays('segment_days', sliceOf(scope))}) and ${hasSome}
+    order by first_day, id`);
 }
 
 /** Finds the live segment whose object has this key, among those of these tenants; null means all. */
@@ -99,33 +107,8 @@ export async function listSegmentDaysOf(
 ): Promise<(DayTriple & { segment_id: string })[]> {
   return db.query(sql`
     select segment_id, store, day::text as day, count, bytes, digest
-    from segment_days where ${join(dayConditions(scope), ' and ')}
-      and segment_id = any(${segmentIds}::text[])
+    ${fromDays('segment_days', sliceOf(scope), [sql`segment_id = any(${segmentIds}::text[])`])}
     order by segment_id, store, day`);
-}
-
-function dayConditions({ tenant, store, from, to }: EraseScope): Sql[] {
-  const conditions = [sql`tenant = ${tenant}`];
-  if (store !== null) conditions.push(sql`store = ${store}`);
-  if (from !== null) conditions.push(sql`day >= ${from}::date`);
-  if (to !== null) conditions.push(sql`day <= ${to}::date`);
-  return conditions;
-}
-
-function recordConditions(scope: EraseScope, month: string): Sql[] {
-  const { tenant, store, from, to } = scope;
-  const start = `${month}-01T00:00:00Z`;
-  const conditions = [
-    sql`tenant = ${tenant}`,
-    sql`occurred_at >= ${start}::timestamptz`,
-    sql`occurred_at < ${start}::timestamptz + interval '1 month'`,
-  ];
-  if (store !== null) conditions.push(sql`store = ${store}`);
-  if (from !== null) conditions.push(sql`occurred_at >= ${`${from}T00:00:00Z`}::timestamptz`);
-  if (to !== null) {
-    conditions.push(sql`occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day'`);
-  }
-  return [...conditions, ...contentConditions(scope)];
 }
 
 /** What holds of the records of a scope beside their stores and days. */

@@ -2,6 +2,7 @@ import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
+  coldPlaceConditions,
   coldWhereSql,
   type DayTriple,
   digestSumSql,
@@ -10,7 +11,7 @@ import {
   readSegments,
 } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
-import { type EraseScope, takesWholeDays, whereOf } from './scope.ts';
+import { type EraseScope, sliceOf, takesWholeDays, whereOf } from './scope.ts';
 
 type MatchTools = {
   readonly db: Database;
@@ -157,11 +158,9 @@ export async function keepFilter(
 }
 
 /** A DuckDB condition for the records to erase. No column is ever null, so its negation selects all others. */
-function matchSql({ store, eventIds, subject, from, to }: EraseScope): string {
-  const conditions: string[] = [];
-  if (store !== null) conditions.push(`store = ${literal(store)}`);
-  if (from !== null) conditions.push(`occurred_at >= ${instant(from)}`);
-  if (to !== null) conditions.push(`occurred_at < ${instant(to)} + interval 1 day`);
+function matchSql(scope: EraseScope): string {
+  const { eventIds, subject } = scope;
+  const conditions = coldPlaceConditions(sliceOf(scope));
   if (eventIds !== null) {
     // As a list in the text of the query the ids would be compared one by one.
     const ids = literal(JSON.stringify(eventIds));
@@ -169,10 +168,6 @@ function matchSql({ store, eventIds, subject, from, to }: EraseScope): string {
   }
   if (subject !== null) conditions.push(coldWhereSql(whereOf(subject)));
   return conditions.join(' and ');
-}
-
-function instant(day: string): string {
-  return `make_timestamptz(${Date.parse(day) * 1000})`;
 }
 
 /** The first and the last row of a segment that match, and the event ids of the matches as one JSON array. */

@@ -6,6 +6,7 @@ import {
   firstDay,
   type Gone,
   parsePath,
+  type Slice,
   type Where,
 } from '../../records/segments.ts';
 import type { EraseRequest } from '../contract.ts';
@@ -96,6 +97,12 @@ export function fromJournal(move: { id: string; tenant: string; request: unknown
 /** The scope of all records on whole days; `from` null means since the first day. */
 export function scopeOfDays(tenant: string, from: string | null, to: string): EraseScope {
   return { tenant, store: null, eventIds: null, subject: null, from, to };
+}
+
+/** The slice of the stores and days of a scope. */
+export function sliceOf({ tenant, store, from, to }: EraseScope): Slice {
+  const until = to === null ? undefined : dayAfter(to);
+  return { tenant, store: store ?? undefined, from: from ?? undefined, until, tenants: null };
 }
 
 /** What leaves for good when these days of a scope are deleted. A range of whole days without bounds has all days. */
