@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
-import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
+import { ObjectMissing, type ObjectStore, systemCode } from '../../platform/objects/objects.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { hashFile } from '../../platform/thread-hash.ts';
@@ -61,27 +61,15 @@ async function findProblems(
   segment: LiveSegment,
   { newSpoolPath, report, rest, signal }: Check,
 ): Promise<VerifyProblem[]> {
-  const { object_key: key, size_bytes: sizeBytes } = segment;
-  const inPlace = objects.pathOf(key);
+  const inPlace = objects.pathOf(segment.object_key);
   const path = inPlace ?? newSpoolPath();
+  const onChunk = (bytes: number) => {
+    report.advance({ bytes });
+    return rest(signal);
+  };
   try {
-    // This also throws when the store is unavailable, which must not be taken for a missing object.
-    if ((await objects.head(key, signal)) === null) throw new ObjectMissing(key);
-    if (inPlace === null) await objects.get(key, path, signal);
-    const { size } = await stat(path);
-    if (size !== sizeBytes) {
-      const message = `The object holds ${formatCount(size)} bytes, but ${formatCount(sizeBytes)} were written. ${restoreAdvice(segment)}`;
-      return [segmentProblem('object_size', segment, message)];
-    }
-    const onChunk = (bytes: number) => {
-      report.advance({ bytes });
-      return rest(signal);
-    };
-    const sha256 = await hashFile(path, { signal, onChunk });
-    if (!sha256.equals(segment.sha256)) {
-      const message = `The object is not what was written: its SHA-256 is ${sha256.toString('hex')}. ${restoreAdvice(segment)}`;
-      return [segmentProblem('object_damaged', segment, message)];
-    }
+    const problem = await fetchObject(objects, segment, { path, signal, onChunk });
+    if (problem !== null) return [problem];
     const held = await readSegmentDays(duckdb, { tenant: segment.tenant, path, signal });
     await rest(signal);
     report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
@@ -90,10 +78,6 @@ async function findProblems(
     const wrong = await findWrongFilters({ db, duckdb }, [{ segment, path }], signal);
     return wrong.size === 0 ? [] : [await dropFilter(db, segment)];
   } catch (error) {
-    if (isMissing(error)) {
-      const message = `There is no such object in ${objects.location}. ${restoreAdvice(segment)}`;
-      return [segmentProblem('object_missing', segment, message)];
-    }
     if (error instanceof SegmentFault) return [faultProblem(segment, error)];
     throw error;
   } finally {
@@ -108,9 +92,37 @@ function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem 
   return segmentProblem(kind, segment, message);
 }
 
-export function isMissing(error: unknown): boolean {
-  if (error instanceof ObjectMissing) return true;
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** Brings the object of a segment to `path`, unless it lies there. Returns what is wrong with it; null if nothing is. */
+export async function fetchObject(
+  objects: ObjectStore,
+  segment: LiveSegment,
+  options: { path: string; signal: AbortSignal; onChunk?: (bytes: number) => Promise<void> },
+): Promise<VerifyProblem | null> {
+  const { object_key: key, size_bytes: sizeBytes } = segment;
+  const { path, signal } = options;
+  const problem = (kind: VerifyProblem['kind'], message: string) =>
+    segmentProblem(kind, segment, `${message} ${restoreAdvice(segment)}`);
+  try {
+    if (objects.pathOf(key) === null) await objects.get(key, path, signal);
+    // This also throws when the store is unavailable, which must not be taken for a missing object.
+    else if ((await objects.head(key, signal)) === null) throw new ObjectMissing(key);
+    const { size } = await stat(path);
+    if (size !== sizeBytes) {
+      const message = `The object holds ${formatCount(size)} bytes, but ${formatCount(sizeBytes)} were written.`;
+      return problem('object_size', message);
+    }
+    const sha256 = await hashFile(path, options);
+    if (sha256.equals(segment.sha256)) return null;
+    const found = sha256.toString('hex');
+    return problem(
+      'object_damaged',
+      `The object is not what was written: its SHA-256 is ${found}.`,
+    );
+  } catch (error) {
+    const isMissing = error instanceof ObjectMissing || systemCode(error) === 'ENOENT';
+    if (!isMissing) throw error;
+    return problem('object_missing', `There is no such object in ${objects.location}.`);
+  }
 }
 
 /** What a verification needs from the process that it runs in. */

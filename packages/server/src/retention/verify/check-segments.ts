@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto';
-import { readFile, rm, stat } from 'node:fs/promises';
-import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { rm } from 'node:fs/promises';
 import { readSmallSegments } from '../../records/segments.ts';
 import { findWrongFilters } from './check-filters.ts';
 import { checkInBatches } from './check-in-batches.ts';
@@ -8,7 +6,7 @@ import {
   type Check,
   checkSegment,
   compareDays,
-  isMissing,
+  fetchObject,
   type VerifyTools,
 } from './check-segment.ts';
 import { type LiveSegment, listSegmentDays } from './queries.ts';
@@ -46,10 +44,12 @@ async function findRight(
   try {
     const paths: (string | null)[] = [];
     for (let at = 0; at < batch.length; at += fetchedAtOnce) {
-      const some = batch.slice(at, at + fetchedAtOnce).map((segment) => {
-        const copy = objects.pathOf(segment.object_key) === null ? newSpoolPath() : null;
-        if (copy !== null) copies.push(copy);
-        return fetchWhole(objects, segment, { copy, signal });
+      const some = batch.slice(at, at + fetchedAtOnce).map(async (segment) => {
+        const inPlace = objects.pathOf(segment.object_key);
+        const path = inPlace ?? newSpoolPath();
+        if (inPlace === null) copies.push(path);
+        const problem = await fetchObject(objects, segment, { path, signal });
+        return problem === null ? path : null;
       });
       paths.push(...(await allEnded(some)));
       await rest(signal);
@@ -77,26 +77,6 @@ async function findRight(
     return right;
   } finally {
     await Promise.all(copies.map((copy) => rm(copy, { force: true })));
-  }
-}
-
-/** Returns the object of a segment as a local file; null unless it is what was written. */
-async function fetchWhole(
-  objects: ObjectStore,
-  { object_key: key, size_bytes: sizeBytes, sha256 }: LiveSegment,
-  { copy, signal }: { copy: string | null; signal: AbortSignal },
-): Promise<string | null> {
-  const path = copy ?? objects.pathOf(key) ?? '';
-  try {
-    if (copy !== null) {
-      await objects.get(key, copy, signal);
-      if ((await stat(copy)).size !== sizeBytes) return null;
-    } else if ((await objects.head(key, signal))?.sizeBytes !== sizeBytes) return null;
-    const found = createHash('sha256').update(await readFile(path));
-    return found.digest().equals(sha256) ? path : null;
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
   }
 }
 
