@@ -5,7 +5,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 import { useFolder } from '../../../test/folder.ts';
 import { use } from '../../../test/use.ts';
-import { openImporter, type Piece } from './open-file.ts';
+import { openImporter } from './open-file.ts';
+import type { Piece } from './open-table.ts';
 
 const folder = useFolder();
 const importer = use(
