@@ -160,20 +160,6 @@ test.each([
     { kind: 'order_mismatch', message: 'are not in order' },
   ],
   [
-    'counted wrongly',
-    () =>
-      data.db.query(sql`
-      update segment_days set count = count + 1 where segment_id = ${last} and store = 'DFW'`),
-    { kind: 'triple_mismatch', message: 'the catalogue says 5 records' },
-  ],
-  [
-    'said to begin at another row',
-    () =>
-      data.db.query(sql`
-      update segment_days set first_row = 1 where segment_id = ${last} and store = 'AUS'`),
-    { kind: 'order_mismatch', message: 'its rows begin at 1; in the object they begin at 0' },
-  ],
-  [
     'without an event in its filter',
     () => data.db.query(sql`update segments set event_filter = ${oneBitLess} where id = ${last}`),
     { kind: 'filter_mismatch', message: 'The filter of its event ids did not know' },
