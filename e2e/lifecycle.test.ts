@@ -114,7 +114,7 @@ describe('on an empty data dir', () => {
     expect(named.filter((path) => !path.startsWith('dist/svcctl/'))).toEqual(['bin/svcctl.cjs']);
     for (const words of [
       ['completion', 'bash'],
-      ['__complete', 'profile', '--', '', 'svcctl', 'records', 'tokens'],
+      ['__complete', '--', 'profile', 'use', ''],
     ]) {
       const loaded = await loadedBy(words);
       expect(loaded).toContain('dist/svcctl/completion.cjs');

@@ -180,21 +180,13 @@ async function bundleProgram(dist) {
   });
 }
 
-/**
- * Puts what some modules make, the same at each start, in their place: the names of the fields of answers, which are read
- * from the schemas, and the completion scripts, for which all commands are loaded.
- */
+/** Puts the names of the fields of answers in the place of the module that reads them from the schemas at each start. */
 const makeAhead = {
   name: 'make-ahead',
   async load(id) {
-    if (id.endsWith('/answer-fields.js')) {
-      const { answerFields } = await import(id);
-      return `export const answerFields = ${JSON.stringify(answerFields)}`;
-    }
-    if (!id.endsWith('/completion-scripts.js')) return null;
-    const { makeScripts } = await import(id);
-    const { createWhole } = await import(join(id, '..', 'program.js'));
-    return `export const makeScripts = async () => (${JSON.stringify(await makeScripts(createWhole))})`;
+    if (!id.endsWith('/answer-fields.js')) return null;
+    const { answerFields } = await import(id);
+    return `export const answerFields = ${JSON.stringify(answerFields)}`;
   },
 };
 

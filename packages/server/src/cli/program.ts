@@ -27,9 +27,7 @@ const loaders = loading({
   approvals: () => import('./commands/approvals.ts'),
   audit: () => import('./commands/audit.ts'),
   backup: () => import('./commands/backup.ts'),
-  completion: async () => ({
-    completion: (await import('./commands/completion.ts')).completionOf(createWhole),
-  }),
+  completion: () => import('./commands/completion.ts'),
   config: () => import('./commands/config.ts'),
   database: () => import('./commands/database.ts'),
   deliveries: () => import('./commands/deliveries.ts'),
@@ -144,21 +142,19 @@ function nameOf(term: string): Name {
 
 /**
  * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
- * them, `--help` would take twice as long. Without words the whole tree is. What follows `__complete` is the command line
- * that somebody types, of which nothing is run.
+ * them, `--help` would take twice as long. Without words the whole tree is.
  */
 export async function createProgram(
   context: Context,
   { help, words }: { help: HelpOutput; words?: readonly string[] },
 ): Promise<Command> {
   const program = emptyProgram(context, help);
-  const named = words?.includes('__complete') ? ['__complete'] : words;
   for (const [heading, group] of Object.entries(groups)) {
     program.commandsGroup(heading);
     for (const [term, summary] of Object.entries(group)) {
       const name = nameOf(term);
       const made = addNoun(program, name, summary, { hidden: summary === '' });
-      if (named?.includes(name) === false) continue;
+      if (words?.includes(name) === false) continue;
       const found = await load(name);
       if ('act' in found) fillVerb(made, context, found);
       else addVerbs(made, context, found.verbs);
@@ -167,11 +163,6 @@ export async function createProgram(
   program.helpCommand('help [command]', 'tell more of a command');
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });
-}
-
-/** Makes the whole tree, to be looked at: none of its commands can be run. */
-export function createWhole(): Promise<Command> {
-  return createProgram({} as Context, { help: { writeOut() {}, writeErr() {} } });
 }
 
 /** What describes the command of these words; undefined where they name none, or a noun. */

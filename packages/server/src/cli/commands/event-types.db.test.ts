@@ -29,7 +29,7 @@ test('adds a type, changes only what is named, and takes it away', async () => {
   const shown = (await ok('event-types show order.paid --json')).stdout;
   expect(shown).toContain('"sample"');
   expect(JSON.parse(shown)).toMatchObject({ schema: null, deprecated: false, description: 'Paid' });
-  expect((await ok('__complete event-types -- order')).stdout).toBe('order.paid\n');
+  expect((await ok('__complete -- event-types show order')).stdout).toBe('order.paid\n');
   await ok('event-types rm order.paid --yes');
   expect((await cli('event-types show order.paid')).code).toBe(3);
 });
