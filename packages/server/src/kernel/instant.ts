@@ -6,46 +6,34 @@ const microsPerSecond = 1_000_000;
 const microsPerDay = 86_400 * microsPerSecond;
 const zero = 0x30;
 
+const shape =
+  /^(\d{4}-\d\d-(\d\d)T\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
+
 /**
  * Reads an RFC 3339 instant: `T` between date and time, `Z` or `±hh:mm`, at most six fraction digits, a date that
  * exists and no leap second. Returns null for anything else and for years outside 1684 to 2255.
  */
 export function parseInstant(text: string): number | null {
-  // The shortest is 2001-03-01T00:05:00Z, the longest 2001-03-01T00:05:00.123456+00:00.
-  if (text.length < 20 || text.length > 32) return null;
-  const seconds = parseSeconds(text);
-  if (seconds === null) return null;
-
-  let position = 19;
-  let fraction = 0;
-  if (text.charCodeAt(position) === 0x2e) {
-    const first = position + 1;
-    let unit = microsPerSecond;
-    for (position = first; unit > 1 && position < text.length; position += 1) {
-      const digit = text.charCodeAt(position) - zero;
-      if (digit < 0 || digit > 9) break;
-      unit /= 10;
-      fraction += digit * unit;
-    }
-    if (position === first) return null;
-  }
-
-  const offset = parseOffsetSeconds(text, position);
-  if (offset === null) return null;
-  const micros = (seconds - offset) * microsPerSecond + fraction;
+  const [, time, day, fraction = '', sign, hours, minutes] = shape.exec(text) ?? [];
+  const date = new Date(`${time}Z`);
+  // A Date makes the first of March of the 30th of February, and the next day of 24:00.
+  if (date.getUTCDate() !== Number(day)) return null;
+  const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
+  const seconds = date.getTime() / 1000 - (sign === '-' ? -east : east) * 60;
+  const micros = seconds * microsPerSecond + Number(fraction.padEnd(6, '0'));
   return Number.isSafeInteger(micros) ? micros : null;
 }
 
 /** Says what keeps a text from being an instant; the words follow a clause that has named the expected form. */
 export function instantFault(text: string): string {
-  const shape = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
-  if (shape === null) {
+  const parts = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
+  if (parts === null) {
     if (/^-?[\d.]+$/.test(text)) return 'it is a number of seconds or the like';
     if (/^\d{4}-\d\d-\d\d\s/.test(text)) return 'it has a space in place of T';
     if (/T[\d:.]+[+-]\d\d(\d\d)?$/.test(text)) return 'its offset lacks the colon or the minutes';
     return 'it is not written so';
   }
-  const [, time, fraction = '', zone] = shape;
+  const [, time, fraction = '', zone] = parts;
   if (time === undefined) return 'it is a day without a time';
   if (zone === undefined) return 'it lacks its zone: Z, or an offset such as +01:00';
   if (fraction.length > '.ffffff'.length) return 'it has more than 6 fraction digits';
@@ -109,73 +97,4 @@ function tens(value: number): number {
 /** Returns the character code of a number's last digit. */
 function ones(value: number): number {
   return zero + (value % 10);
-}
-
-/**
- * Returns the seconds since 1970 of a text that begins `YYYY-MM-DDTHH:MM:SS`, read as UTC; null when there is no such
- * time.
- */
-function parseSeconds(text: string): number | null {
-  const century = twoDigits(text, 0);
-  const yearOfCentury = twoDigits(text, 2);
-  const month = twoDigits(text, 5);
-  const day = twoDigits(text, 8);
-  const hour = twoDigits(text, 11);
-  const minute = twoDigits(text, 14);
-  const second = twoDigits(text, 17);
-  if (
-    century < 0 ||
-    yearOfCentury < 0 ||
-    hour < 0 ||
-    hour > 23 ||
-    minute < 0 ||
-    minute > 59 ||
-    second < 0 ||
-    second > 59 ||
-    text.charCodeAt(4) !== 0x2d ||
-    text.charCodeAt(7) !== 0x2d ||
-    text.charCodeAt(10) !== 0x54 ||
-    text.charCodeAt(13) !== 0x3a ||
-    text.charCodeAt(16) !== 0x3a
-  ) {
-    return null;
-  }
-  const year = century * 100 + yearOfCentury;
-  if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null;
-  return daysSince1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-}
-
-/** Reads the zone at the end of the text, in seconds east of UTC; null when it is no zone or when text follows it. */
-function parseOffsetSeconds(text: string, position: number): number | null {
-  const sign = text.charCodeAt(position);
-  if (sign === 0x5a) return position + 1 === text.length ? 0 : null;
-  if ((sign !== 0x2b && sign !== 0x2d) || position + 6 !== text.length) return null;
-  const hours = twoDigits(text, position + 1);
-  const minutes = twoDigits(text, position + 4);
-  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return null;
-  if (text.charCodeAt(position + 3) !== 0x3a) return null;
-  const seconds = hours * 3600 + minutes * 60;
-  return sign === 0x2d ? -seconds : seconds;
-}
-
-/** Returns the number that two digits spell, or -1 when they are not digits. */
-function twoDigits(text: string, position: number): number {
-  const tens = text.charCodeAt(position) - zero;
-  const ones = text.charCodeAt(position + 1) - zero;
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-}
-
-/** The algorithm is Howard Hinnant's `days_from_civil`, the inverse of `dateOf`. */
-function daysSince1970(year: number, month: number, day: number): number {
-  const yearFromMarch = month <= 2 ? year - 1 : year;
-  const era = Math.floor(yearFromMarch / 400);
-  const yearOfEra = yearFromMarch - era * 400;
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
-  const leapDays = Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100);
-  return era * 146_097 + yearOfEra * 365 + leapDays + dayOfYear - 719_468;
 }
