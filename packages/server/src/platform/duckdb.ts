@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
 import type { TypedColumn } from './duckdb-types.ts';
 import type { Log } from './log.ts';
+import { unlessAborted } from './work/unless-aborted.ts';
 
 /** Runs DuckDB SQL in a child process: it cannot block the event loop, and the service survives its crash. */
 export type DuckDb = {
@@ -64,12 +65,6 @@ const worker = fileURLToPath(new URL('../../dist/service/duckdb-worker.js', impo
 const queryMillis = 60_000;
 
 type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };
-type Wait = {
-  signal: AbortSignal | undefined;
-  timeoutMillis: number;
-  begin: (waiting: Pending) => void;
-  giveUp: () => void;
-};
 type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
 
 /** The process starts with the first query, and starts again with the first query after it died. */
@@ -121,31 +116,37 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   }
 
   /** Sends a task to the process, which is started if need be, and returns what it answers. */
-  function ask<R>(
+  async function ask<R>(
     task: { statements: readonly string[] } | { describe: string },
     {
       signal,
       timeoutMillis = queryMillis,
     }: { signal?: AbortSignal | undefined; timeoutMillis?: number },
   ): Promise<R[]> {
-    if (isClosed) return Promise.reject(unavailable(new Error('DuckDB is closed')));
-    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    if (isClosed) throw unavailable(new Error('DuckDB is closed'));
+    signal?.throwIfAborted();
     child ??= start();
     const target = child;
     const id = ++lastId;
-    const begin = (waiting: Pending) => {
-      pending.set(id, waiting);
-      watchIdle();
-      target.send({ id, ...task }, (error) => {
-        if (error !== null) lose(target, error);
-      });
-    };
-    const giveUp = () => {
-      pending.delete(id);
-      watchIdle();
-      if (target.connected) target.send({ cancel: id });
-    };
-    return untilAnswered({ signal, timeoutMillis, begin, giveUp });
+    const answer = new Promise<unknown>((settle, refuse) => pending.set(id, { settle, refuse }));
+    watchIdle();
+    target.send({ id, ...task }, (error) => {
+      if (error !== null) lose(target, error);
+    });
+    const timer = setTimeout(() => {
+      const late = new Error(`no answer within ${timeoutMillis} ms`);
+      pending.get(id)?.refuse(unavailable(late));
+    }, timeoutMillis);
+    try {
+      return (await unlessAborted(answer, signal)) as R[];
+    } finally {
+      clearTimeout(timer);
+      // Nobody waits for the answer any more.
+      if (pending.delete(id)) {
+        watchIdle();
+        if (target.connected) target.send({ cancel: id });
+      }
+    }
   }
 
   return {
@@ -163,37 +164,6 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       await ended;
     },
   };
-}
-
-/** Waits for the answer to what `begin` sends; calls `giveUp` when the signal aborts or the time is over. */
-function untilAnswered<R>({ signal, timeoutMillis, begin, giveUp }: Wait): Promise<R[]> {
-  return new Promise((resolve, reject) => {
-    const cancel = (reason: unknown) => {
-      giveUp();
-      refuse(reason);
-    };
-    const onAbort = () => cancel(signal?.reason);
-    const timer = setTimeout(
-      () => cancel(unavailable(new Error(`no answer within ${timeoutMillis} ms`))),
-      timeoutMillis,
-    );
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-    const refuse = (error: unknown) => {
-      done();
-      reject(error);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    begin({
-      settle: (rows) => {
-        done();
-        resolve(rows as never);
-      },
-      refuse,
-    });
-  });
 }
 
 /** Starts the process that runs the queries, with its limits and its priority. */

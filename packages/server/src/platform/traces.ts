@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Attributes } from '@opentelemetry/api';
 import type { Log } from './log.ts';
+import { unlessAborted } from './work/unless-aborted.ts';
 
 /** A piece of work that is under way. */
 export type Span = {
@@ -84,14 +85,10 @@ export async function openTraces(
       };
     },
     async stop() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('the collector takes too long')), stopMillis);
-      });
-      await Promise.race([provider.shutdown(), late]).catch((error) =>
+      const late = AbortSignal.timeout(stopMillis);
+      await unlessAborted(provider.shutdown(), late).catch((error) =>
         log.warn({ err: error }, 'the last traces could not be sent'),
       );
-      clearTimeout(timer);
       api.diag.disable();
     },
   };
