@@ -4,7 +4,7 @@ import { ApiError } from './api-error.ts';
 import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
 import { assertCanAsk, confirm } from './confirm.ts';
 import type { Context } from './context.ts';
-import { type Facts, factLines, inputOf, printDetails } from './details.ts';
+import { type Facts, factLines, inputOf, printDetails, type Times, timesOf } from './details.ts';
 import { usage } from './help.ts';
 import { type JsonOption, printObject, printRows } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
@@ -33,9 +33,9 @@ type Told<R extends Route, Rows extends readonly OptionRow[], Arg extends Argume
   /** What is printed alone on stdout, such as a secret, unless --json asks for the whole answer. */
   prints?(answer: RouteAnswer<R>): string | null;
   /** What is printed in words on a terminal, and else as JSON. */
-  facts?(answer: RouteAnswer<R>, nowMillis: number, url: string): Facts;
+  facts?(answer: RouteAnswer<R>, times: Times, url: string): Facts;
   /** Lines below the facts, such as a section with a heading. `text` is what the service answered. */
-  more?(answer: RouteAnswer<R>, text: string, context: Context): readonly string[];
+  more?(answer: RouteAnswer<R>, text: string, context: Context, times: Times): readonly string[];
   /** What is printed as a table, unless --json asks for the whole answer. */
   table?(answer: RouteAnswer<R>): Table;
   /** What is said when it is done. */
@@ -131,6 +131,9 @@ export function call<
       const options = given as Given<Rows>;
       const { yes, dryRun } = given;
       view.check?.(options, word);
+      if (local && (json !== undefined || !context.isTerminal)) {
+        throw usage('--local is for what is told in words: on a terminal, without --json.');
+      }
       const input = await inputFor(options, word, context);
       if (view.changes !== undefined && isEmpty(input.body)) throw usage(view.changes);
       const mustAsk = asks !== undefined && !yes && !dryRun;
@@ -148,7 +151,8 @@ export function call<
         const text =
           made === undefined ? await send(id, foresees ? dryRun : undefined) : JSON.stringify(made);
         const { url } = client.connection;
-        await tell(context, text, view, { id, json, local, options, url });
+        const times = timesOf(context, local);
+        await tell(context, text, view, { id, json, times, options, url });
       };
       if (Array.isArray(word)) await doEach(context, ids, doOne);
       else await doOne(ids[0] ?? '');
@@ -173,7 +177,7 @@ async function ask<R extends Route>(
   const answer = answerOf<R>(foreseen);
   for (const line of asks.foresee?.(answer) ?? []) context.note(line);
   const typed = asks.name?.(answer);
-  const { act, refused = 'Nothing was changed.' } = asks;
+  const { act, refused } = asks;
   const asked = { question: asks.question(ids, answer), act, refused };
   await confirm(context, undefined, typed === undefined ? asked : { ...asked, name: typed });
 }
@@ -190,27 +194,26 @@ async function tell<
   {
     id,
     json,
-    local,
+    times,
     options,
     url,
   }: {
     id: string;
     json: JsonOption;
-    local: true | undefined;
+    times: Times;
     options: Given<Rows>;
     url: string;
   },
 ): Promise<void> {
   const answer = answerOf<R>(text);
   const word = id as Word<Arg>;
-  const nowMillis = context.io.now();
   const isOfFacts = 'facts' in told || 'more' in told;
   if (isOfFacts) {
     const lines = () => [
-      ...factLines(context, told.facts?.(answer, nowMillis, url) ?? []),
-      ...(told.more?.(answer, text, context) ?? []),
+      ...factLines(context, told.facts?.(answer, times, url) ?? []),
+      ...(told.more?.(answer, text, context, times) ?? []),
     ];
-    await printDetails(context, text, { json, local, lines });
+    await printDetails(context, text, { json, lines });
   } else if (json !== undefined) await printObject(context, text, json);
   else if ('table' in told) {
     const { rows, columns } = told.table?.(answer) ?? { rows: [], columns: [] };
@@ -220,7 +223,7 @@ async function tell<
     if (alone !== null) await context.out.write(`${alone}\n`);
   }
   for (const warning of warningsOf(answer)) context.note(`Mind: ${printable(warning)}`);
-  const said = told.done?.(word, answer, { options, nowMillis }) ?? null;
+  const said = told.done?.(word, answer, { options, nowMillis: times.nowMillis }) ?? null;
   if (said !== null) context.note(said);
   const hint = json === undefined ? (told.next?.(answer, word) ?? null) : null;
   if (hint !== null && (context.isTerminal || !isOfFacts)) context.hint(hint);

@@ -82,8 +82,8 @@ export type Question = {
   act: string;
   /** What has to be typed instead of y, where a hasty yes would be too bad. */
   name?: string;
-  /** What is printed after a no, such as "Nothing was revoked.". */
-  refused: string;
+  /** What is printed after a no, if not that nothing was changed. */
+  refused?: string | undefined;
 };
 
 /**
@@ -94,7 +94,7 @@ export type Question = {
 export async function confirm(
   context: Context,
   yes: true | undefined,
-  { question, name, act, refused }: Question,
+  { question, name, act, refused = 'Nothing was changed.' }: Question,
 ): Promise<void> {
   if (yes) return;
   assertCanAsk(context, act);

@@ -5,7 +5,7 @@ import { addDiffs } from '../records/view.ts';
 import type { Client, RouteAnswer } from './client.ts';
 import { columnsOf } from './columns.ts';
 import type { Context } from './context.ts';
-import { type Facts, factLines, moment, section, whereAny } from './details.ts';
+import { type Facts, factLines, moment, section, timesOf, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
 import { formatBytes } from './format.ts';
 import { walkRows } from './pages.ts';
@@ -108,13 +108,13 @@ export function amountText({ count, bytes }: Pick<Version, 'count' | 'bytes'>): 
 
 /** All details of a version, as lines for a terminal. */
 export function versionLines(context: Context, version: Version): string[] {
-  const now = context.io.now();
+  const times = timesOf(context);
   const { current, splits } = version;
   const left: Facts =
     current === null
       ? []
       : [
-          ['changed', moment(version.changed_at, now)],
+          ['changed', moment(version.changed_at, times)],
           ['left of it', amountText(current)],
           ['digest of that', current.digest],
         ];
@@ -131,7 +131,7 @@ export function versionLines(context: Context, version: Version): string[] {
       ['note', version.note],
       ['state', versionStateText(version)],
       ...whereAny('error', version.error),
-      ['frozen', `${moment(version.created_at, now)} by ${version.created_by}`],
+      ['frozen', `${moment(version.created_at, times)} by ${version.created_by}`],
       ['records', amountText(version)],
       ['digest', version.digest],
       ...left,

@@ -2,7 +2,6 @@ import { indentJson, membersOf } from '../kernel/json-slices.ts';
 import type { Route, RouteInput } from './client.ts';
 import type { Context } from './context.ts';
 import { formatInstant, formatRelative, localFormat } from './format.ts';
-import { usage } from './help.ts';
 import { styled } from './io.ts';
 import { type JsonOption, printObject } from './output.ts';
 import { printable } from './table.ts';
@@ -20,40 +19,13 @@ export function inputOf<R extends Route>(route: R, argument: string, body?: obje
 export async function printDetails(
   context: Context,
   object: string,
-  output: {
-    json: JsonOption;
-    local?: true | undefined;
-    lines: () => readonly string[];
-  },
+  output: { json: JsonOption; lines: () => readonly string[] },
 ): Promise<void> {
-  const isForPrograms = output.json !== undefined || !context.isTerminal;
-  if (output.local && isForPrograms) {
-    throw usage('--local is for what is told in words: on a terminal, without --json.');
-  }
-  if (isForPrograms) {
+  if (output.json !== undefined || !context.isTerminal) {
     await printObject(context, object, output.json);
     return;
   }
-  const lines = output.lines();
-  const shown = output.local ? lines.map(toLocalTime(context)) : lines;
-  await context.out.write(`${shown.join('\n')}\n`);
-}
-
-/** Tells what begins a line, or is called UTC, in the zone of the machine; lines of JSON stay as they are. */
-function toLocalTime({ io }: Context): (line: string) => string {
-  const { zone, format } = localFormat(io.env);
-  return (line) =>
-    /^ *["[{]/.test(line)
-      ? line
-      : line
-          .replace('(UTC)', `(${zone})`)
-          .replace(
-            /(^ *(?:\d+ +)?)?(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)( UTC)?/g,
-            (all, start: string | undefined, day: string, time: string, utc?: string) =>
-              start === undefined && utc === undefined
-                ? all
-                : `${start ?? ''}${format(`${day}T${time}Z`)}`,
-          );
+  await context.out.write(`${output.lines().join('\n')}\n`);
 }
 
 /** `name   value` lines with the values aligned. */
@@ -77,14 +49,33 @@ export function jsonLines(answer: string, name: string): string[] {
     .map(printable);
 }
 
+/** How moments are told: how far from now they are, and in which zone they stand. */
+export type Times = {
+  readonly nowMillis: number;
+  /** What the title of a section calls the zone. */
+  readonly zone: string;
+  /** A moment below such a title. */
+  readonly below: (instant: string) => string;
+  /** A moment in full. */
+  readonly at: (instant: string) => string;
+};
+
+/** Tells moments in UTC, or in the zone of the machine. */
+export function timesOf({ io }: Context, isLocal = false): Times {
+  const nowMillis = io.now();
+  if (!isLocal) return { nowMillis, zone: 'UTC', below: formatInstant, at: utc };
+  const { zone, format } = localFormat(io.env);
+  return { nowMillis, zone, below: format, at: format };
+}
+
 /** A moment in full: `2001-03-01 00:05:00 UTC`. */
 export function utc(instant: string): string {
   return `${formatInstant(instant)} UTC`;
 }
 
 /** A moment in full, and how far it is from now; null for null. */
-export function moment(instant: string | null, nowMillis: number): string | null {
-  return instant === null ? null : `${utc(instant)}, ${formatRelative(instant, nowMillis)}`;
+export function moment(instant: string | null, { at, nowMillis }: Times): string | null {
+  return instant === null ? null : `${at(instant)}, ${formatRelative(instant, nowMillis)}`;
 }
 
 /** A fact that is told only where there is something to tell. */

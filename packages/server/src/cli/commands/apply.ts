@@ -51,7 +51,6 @@ export async function applyRows(
     await confirm(context, yes, {
       question: `${numberOf(grave, 'step takes', 'steps take')} something away for good. Apply?`,
       act: 'Apply',
-      refused: 'Nothing was changed.',
     });
   }
   await runSteps(context, client, steps);

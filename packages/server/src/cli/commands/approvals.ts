@@ -41,15 +41,15 @@ const show = call('GET /approvals/:id', {
   description: 'Shows what was asked for, by whom and from where, with the body of the call.',
   argument,
   examples: ['svcctl approvals show apr_4fTq9Zx7Kq2LmN0p'],
-  facts: (row, now) => [
+  facts: (row, times) => [
     ['what', row.says],
     ['state', row.state],
     ['call', `${row.method} ${row.path}`],
     ['body', row.body == null ? null : JSON.stringify(row.body)],
     ['asked by', row.is_own ? `${row.asked_by.name} (you)` : row.asked_by.name],
     ['from', [row.address, row.user_agent].filter((part) => part !== null).join(', ')],
-    ['asked', moment(row.asked_at, now)],
-    ['expires', moment(row.expires_at, now)],
+    ['asked', moment(row.asked_at, times)],
+    ['expires', moment(row.expires_at, times)],
     ['ended by', row.ended_by?.name ?? null],
     ['outcome', row.outcome ?? (row.state === 'confirmed' ? brokenOff : null)],
   ],

@@ -242,7 +242,6 @@ const reseal = verb({
     await confirm(context, yes, {
       question: 'Take the audit log as it is now for what it should be?',
       act: 'Seal it',
-      refused: 'Nothing was changed.',
     });
     const { place, key } = await app.resealAudit(settings, log);
     context.note(`Sealed from place ${place} on with the key ${key}.`);

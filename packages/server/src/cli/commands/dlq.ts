@@ -6,8 +6,7 @@ import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { jsonLines, moment, section, whereAny } from '../details.ts';
-import { formatInstant } from '../format.ts';
+import { jsonLines, moment, section, type Times, whereAny } from '../details.ts';
 import { styled } from '../io.ts';
 import { type Listed, list, moreText } from '../list.ts';
 import { fitText, printable } from '../table.ts';
@@ -77,7 +76,7 @@ const show = call('GET /webhook/dlq/:id', {
     'svcctl dlq show dlv_070t1x2y3Kq2LmN0pAbCdE',
     'svcctl dlq show dlv_070t1x2y3Kq2LmN0pAbCdE --json waiting,attempt_log',
   ],
-  facts: (row, now) => [
+  facts: (row, times) => [
     ['id', row.id],
     ['status', row.status],
     ...whereAny('waiting', row.waiting?.text),
@@ -89,16 +88,18 @@ const show = call('GET /webhook/dlq/:id', {
     ['attempts', `${row.attempts} of ${row.max_attempts}`],
     ['last status', row.last_status === null ? null : String(row.last_status)],
     ['error', row.error],
-    ['created', moment(row.created_at, now)],
-    ['next retry', moment(row.next_retry, now)],
-    ['finished', moment(row.finished_at, now)],
+    ['created', moment(row.created_at, times)],
+    ['next retry', moment(row.next_retry, times)],
+    ['finished', moment(row.finished_at, times)],
   ],
-  more: ({ attempt_log: log }, answer, context) => [
+  more: ({ attempt_log: log }, answer, context, times) => [
     ...section(context, 'PAYLOAD', jsonLines(answer, 'payload')),
     ...section(
       context,
-      'ATTEMPTS (UTC)',
-      log.length === 0 ? ['none yet'] : log.flatMap((attempt) => attemptLines(context, attempt)),
+      `ATTEMPTS (${times.zone})`,
+      log.length === 0
+        ? ['none yet']
+        : log.flatMap((attempt) => attemptLines(context, attempt, times)),
     ),
   ],
   next: ({ status }, id) =>
@@ -108,7 +109,7 @@ const show = call('GET /webhook/dlq/:id', {
 });
 
 /** The lines about one attempt: when it was, how long it took, what came of it, and how the answer began. */
-function attemptLines(context: Context, attempt: Attempt): string[] {
+function attemptLines(context: Context, attempt: Attempt, times: Times): string[] {
   const { number, started_at, duration_ms, status, failure_class, error, response } = attempt;
   // The message of a refused status begins with that status.
   const outcome =
@@ -116,7 +117,7 @@ function attemptLines(context: Context, attempt: Attempt): string[] {
       ? `${status} delivered`
       : `${error ?? 'failed'} (${failure_class.replace('_', ' ')})`;
   const took = tookText(duration_ms);
-  const line = `${String(number).padStart(3)}  ${formatInstant(started_at)}  ${took.padStart(7)}  ${outcome}`;
+  const line = `${String(number).padStart(3)}  ${times.below(started_at)}  ${took.padStart(7)}  ${outcome}`;
   const width = context.io.stdout.columns ?? 80;
   const start = printable(response ?? '').trim();
   if (start === '') return [printable(line)];

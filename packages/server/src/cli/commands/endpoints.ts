@@ -59,7 +59,7 @@ const show = call('GET /webhook/endpoints/:id', {
   ],
   query: () => ({ include: 'story' }),
   facts: endpointFacts,
-  more: (endpoint, _, context) => storyLines(context, endpoint),
+  more: (endpoint, _text, context, times) => storyLines(context, endpoint, times),
   next: nextOfStory,
 });
 

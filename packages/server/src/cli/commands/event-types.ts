@@ -3,7 +3,7 @@ import { call } from '../act.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import { type Facts, jsonLines, section, utc } from '../details.ts';
+import { type Facts, jsonLines, section, type Times } from '../details.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import { JsonText } from '../parse-answer.ts';
@@ -50,12 +50,15 @@ const show = call('GET /webhook/event-types/:type', {
   ],
 });
 
-function typeFacts({ type, description, deprecated, updated_at: at }: EventType): Facts {
+function typeFacts(
+  { type, description, deprecated, updated_at: changed }: EventType,
+  { at }: Times,
+): Facts {
   return [
     ['type', type],
     ['description', description],
     ['deprecated', deprecated ? 'yes: to be reported and wanted no more' : 'no'],
-    ['changed', utc(at)],
+    ['changed', at(changed)],
   ];
 }
 

@@ -71,15 +71,15 @@ const show = call('GET /incidents/:id', {
     'svcctl incidents show inc_4fTq9Zx7Kq2LmN0p',
     'svcctl incidents show inc_4fTq9Zx7Kq2LmN0p --json deliveries',
   ],
-  facts: (incident) => [
+  facts: (incident, { at }) => [
     ['id', incident.id],
     ['type', incident.type],
     ['tenant', incident.tenant],
     ['store', incident.store],
-    ['occurred', utc(incident.occurred_at)],
-    ['reported', utc(incident.created_at)],
+    ['occurred', at(incident.occurred_at)],
+    ['reported', at(incident.created_at)],
     ['size', formatBytes(incident.size_bytes)],
-    ...whereAny('erased', incident.erased_at && utc(incident.erased_at)),
+    ...whereAny('erased', incident.erased_at && at(incident.erased_at)),
   ],
   more: ({ deliveries, filtered_out: filtered, held_back: held }, answer, context) => [
     ...section(context, 'DATA', jsonLines(answer, 'data')),

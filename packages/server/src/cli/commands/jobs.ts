@@ -5,7 +5,7 @@ import { jobFilters } from '../../platform/jobs/view.ts';
 import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import { type Facts, moment, whereAny } from '../details.ts';
+import { type Facts, moment, type Times, whereAny } from '../details.ts';
 import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
@@ -62,7 +62,7 @@ function progressText(progress: Job['progress']): string | null {
 
 const oneOf = { records: 'record', deliveries: 'delivery' } as const;
 
-function facts(job: Job, nowMillis: number): Facts {
+function facts(job: Job, times: Times): Facts {
   return [
     ['id', job.id],
     ['kind', job.kind],
@@ -71,12 +71,9 @@ function facts(job: Job, nowMillis: number): Facts {
     ...whereAny('error', job.error),
     ...whereAny('tenant', job.tenant),
     ...whereAny('done', progressText(job.progress)),
-    [
-      'asked for',
-      `${moment(job.requested_at, nowMillis)} by ${job.requested_by ?? 'the schedule'}`,
-    ],
-    ...whereAny('started', moment(job.started_at, nowMillis)),
-    ...whereAny('finished', moment(job.finished_at, nowMillis)),
+    ['asked for', `${moment(job.requested_at, times)} by ${job.requested_by ?? 'the schedule'}`],
+    ...whereAny('started', moment(job.started_at, times)),
+    ...whereAny('finished', moment(job.finished_at, times)),
     ['all of it', `GET ${job.href}`],
   ];
 }

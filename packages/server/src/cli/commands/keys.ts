@@ -50,7 +50,6 @@ const rotate = verb({
     await confirm(context, yes, {
       question: 'Encrypt all webhook secrets with another key?',
       act: 'Rotate',
-      refused: 'Nothing was changed.',
     });
     const report = await app.rotateKeys({
       ...{ settings, log, signal: context.io.signal, waitSeconds },
@@ -85,7 +84,6 @@ async function replaceLost(
   await confirm(context, yes, {
     question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',
     act: 'Give it up',
-    refused: 'Nothing was changed.',
   });
   const report = await app.replaceLostKey({ settings, log, signal: context.io.signal });
   await print(context, report, json);

@@ -6,7 +6,7 @@ import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type Facts, whereAny } from '../details.ts';
+import { type Facts, type Times, whereAny } from '../details.ts';
 import { formatBytes, formatRelative } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
@@ -143,7 +143,7 @@ const rm = verb({
   },
 });
 
-function policyFacts(policy: Policy, nowMillis: number): Facts {
+function policyFacts(policy: Policy, { nowMillis }: Times): Facts {
   const { tenant, from_default: isDefault, hold, updated_by: by } = policy;
   return [
     ['tenant', tenant === '*' ? '* (the default of all without one of their own)' : tenant],

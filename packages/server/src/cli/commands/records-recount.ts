@@ -29,7 +29,6 @@ export const recount = verb({
       await confirm(context, yes, {
         question: 'Make counters anew that are not what they count?',
         act: 'Recount',
-        refused: 'Nothing was changed.',
       });
     }
     const { settings, app, log } = await openMadeApp(context);

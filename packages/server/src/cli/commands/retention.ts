@@ -43,7 +43,7 @@ const table = call('GET /iceberg/v1/namespaces/svcctl/tables/records', {
   description:
     'Makes a snapshot of the cold records as a table of Apache Iceberg, unless the last one still shows them all, and tells where its metadata lies: DuckDB reads it with iceberg_scan. Other readers ask the catalogue at /iceberg of the service. See docs/iceberg.md.',
   examples: ['svcctl retention table', 'svcctl retention table --json metadata-location'],
-  facts(answer, _now, url) {
+  facts(answer, _times, url) {
     const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
     return [
       ['table', `svcctl.records, by the catalogue at ${url}/iceberg`],
@@ -80,7 +80,6 @@ const adoptStore = verb({
       question:
         'Stop the other service first. It will only read, and miss what is merged or deleted here. Take the store over?',
       act: 'Take it over',
-      refused: 'Nothing was changed.',
     });
     const adopted = await client.json('POST /retention/adopt-store', {});
     if (json) await printJson(context, adopted);

@@ -90,4 +90,9 @@ test('schedules show tells what it delivered, and why its last run failed', asyn
   ]) {
     expect(stdout).toContain(text);
   }
+  const env = { ...api.env, TZ: 'Asia/Tokyo' };
+  const local = await cli('schedules show sch_1 --local', { env, isTerminal: true, columns: 140 });
+  expect(local.stdout).toContain('exp_1, failed, 2026-03-05 11:00:00 +09:00, ');
+  // The cron of a schedule is in UTC for whoever looks at it.
+  expect(local.stdout).toContain('(UTC)');
 });

@@ -11,7 +11,7 @@ import { call } from '../act.ts';
 import type { RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { type Facts, moment, utc, whereAny } from '../details.ts';
+import { type Facts, moment, type Times, utc, whereAny } from '../details.ts';
 import { type ExportJob, exportJobColumns, stateText } from '../exports/jobs.ts';
 import { templateOf, templateWords } from '../exports/template.ts';
 import { formatRelative } from '../format.ts';
@@ -49,7 +49,7 @@ const ls = list('GET /exports/schedules', {
   },
 });
 
-function facts(row: Schedule, nowMillis: number): Facts {
+function facts(row: Schedule, times: Times): Facts {
   const last = row.last_run;
   return [
     ['id', row.id],
@@ -57,7 +57,7 @@ function facts(row: Schedule, nowMillis: number): Facts {
     ['name', row.name],
     ['state', row.state],
     ['cron', `${row.cron} (UTC)`],
-    ['next run', row.due_at === null ? 'paused' : moment(row.due_at, nowMillis)],
+    ['next run', row.due_at === null ? 'paused' : moment(row.due_at, times)],
     ['format', row.format],
     ['request', JSON.stringify(row.request)],
     ...whereAny(
@@ -67,14 +67,17 @@ function facts(row: Schedule, nowMillis: number): Facts {
     ['to', row.to],
     ...whereAny('access key', row.access_key_id),
     ...whereAny('webhook', row.webhook ? runEventTypes.join(', ') : null),
-    ['delivered', row.delivered_before && `what was stored before ${utc(row.delivered_before)}`],
-    ['last run', last && `${last.id}, ${last.state}, ${moment(last.created_at, nowMillis)}`],
+    [
+      'delivered',
+      row.delivered_before && `what was stored before ${times.at(row.delivered_before)}`,
+    ],
+    ['last run', last && `${last.id}, ${last.state}, ${moment(last.created_at, times)}`],
     ...whereAny('its rows', last?.rows == null ? null : formatCount(last.rows)),
     ...whereAny('fit no column', last?.misfits == null ? null : formatCount(last.misfits)),
     ...whereAny('skipped', last?.skipped == null ? null : formatCount(last.skipped)),
     ...whereAny('its folder', last?.delivered_to),
     ...whereAny('error', last?.error),
-    ['made', `${moment(row.created_at, nowMillis)} by ${row.created_by}`],
+    ['made', `${moment(row.created_at, times)} by ${row.created_by}`],
   ];
 }
 

@@ -4,7 +4,7 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { type Facts, moment, utc, whereAny } from '../details.ts';
+import { type Facts, moment, type Times, whereAny } from '../details.ts';
 import type { AskedSlice } from '../empty-slice.ts';
 import { followJob, isAtWork } from '../follow-job.ts';
 import { formatBytes, formatClock, formatRelative } from '../format.ts';
@@ -153,7 +153,7 @@ export function schemaText({ columns, sampled, count: all, left_out, misfits }: 
 }
 
 /** All that is told of a job. */
-export function exportFacts(job: ExportJob, nowMillis: number): Facts {
+export function exportFacts(job: ExportJob, times: Times): Facts {
   const { error, error_code: code } = job;
   const pace = paceText(job);
   return [
@@ -170,11 +170,11 @@ export function exportFacts(job: ExportJob, nowMillis: number): Facts {
     ['bytes', `${formatBytes(job.bytes)} (${formatCount(job.bytes)} B)`],
     ['sha-256', job.sha256],
     ['digest', job.digest],
-    ['records stored before', utc(job.recorded_before)],
-    ['asked for', `${moment(job.created_at, nowMillis)} by ${job.requested_by}`],
-    ['started', moment(job.started_at, nowMillis)],
-    ['finished', moment(job.finished_at, nowMillis)],
-    ['file until', job.has_file ? moment(job.expires_at, nowMillis) : null],
+    ['records stored before', times.at(job.recorded_before)],
+    ['asked for', `${moment(job.created_at, times)} by ${job.requested_by}`],
+    ['started', moment(job.started_at, times)],
+    ['finished', moment(job.finished_at, times)],
+    ['file until', job.has_file ? moment(job.expires_at, times) : null],
     [
       'taken up',
       job.attempts > 1 ? `${job.attempts} times` : job.attempts === 1 ? 'once' : 'not yet',

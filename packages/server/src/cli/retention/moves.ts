@@ -62,7 +62,7 @@ export const move = call('GET /retention/moves/:id', {
     'svcctl retention move mv_4fTq9Zx7Kq2LmN0p',
     'svcctl retention move mv_4fTq9Zx7Kq2LmN0p --json state,source,object',
   ],
-  facts(row, now) {
+  facts(row, times) {
     const stored = row.stored_bytes === null ? '' : `, ${formatBytes(row.stored_bytes)}`;
     const written = numberOf(row.segments_out, 'object');
     return [
@@ -74,12 +74,12 @@ export const move = call('GET /retention/moves/:id', {
       ['days', daysText(row)],
       ['run', row.run_id],
       ['objects', `${written} written${stored}; ${row.segments_in} replaced`],
-      ['planned', moment(row.planned_at, now)],
-      ['copied', moment(row.copied_at, now)],
-      ['verified', moment(row.verified_at, now)],
-      ['switched', moment(row.switched_at, now)],
-      ['removed', moment(row.removed_at, now)],
-      ...whereAny('failed', moment(row.failed_at, now)),
+      ['planned', moment(row.planned_at, times)],
+      ['copied', moment(row.copied_at, times)],
+      ['verified', moment(row.verified_at, times)],
+      ['switched', moment(row.switched_at, times)],
+      ['removed', moment(row.removed_at, times)],
+      ...whereAny('failed', moment(row.failed_at, times)),
     ];
   },
   more: (row, _answer, context) => ['', ...tripleLines(context, row)],

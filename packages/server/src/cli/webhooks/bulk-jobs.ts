@@ -76,16 +76,16 @@ export const job = call('GET /webhook/dlq/jobs/:id', {
     'svcctl dlq job rty_4fTq9Zx7Kq2LmN0p',
     'svcctl dlq job rty_4fTq9Zx7Kq2LmN0p --json outcome',
   ],
-  facts: (found, now) => [
+  facts: (found, times) => [
     ['id', found.id],
     ['action', found.action],
     ['state', found.state],
     ['filter', filterText(found)],
     ['done', `${formatCount(found.rows_done)} of ${numberOf(found.rows_total, 'row')}`],
     ...whereAny('left alone', found.rows_skipped === 0 ? null : formatCount(found.rows_skipped)),
-    ['asked for', `${moment(found.created_at, now)} by ${found.created_by}`],
-    ...whereAny('finished', moment(found.finished_at, now)),
-    ...whereAny('settled', moment(found.outcome?.settled_at ?? null, now)),
+    ['asked for', `${moment(found.created_at, times)} by ${found.created_by}`],
+    ...whereAny('finished', moment(found.finished_at, times)),
+    ...whereAny('settled', moment(found.outcome?.settled_at ?? null, times)),
   ],
   more: (found, _answer, context) => [
     ...section(context, 'OUTCOME', [

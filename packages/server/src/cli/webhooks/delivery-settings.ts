@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { DeliveryChange, DeliverySettings } from '../../webhooks/contract.ts';
 import type { Context } from '../context.ts';
-import { type Facts, utc, whereAny } from '../details.ts';
+import { type Facts, type Times, whereAny } from '../details.ts';
 import { orDefault, usage, wholeNumber } from '../help.ts';
 import { fieldsSent } from '../sent-fields.ts';
 import type { Given } from '../verb.ts';
@@ -121,11 +121,11 @@ export async function textOf({ io }: Pick<Context, 'io'>, text: string): Promise
 }
 
 /** What differs from the defaults in how an endpoint is sent to. */
-export function deliveryFacts(delivery: DeliverySettings | null): Facts {
+export function deliveryFacts(delivery: DeliverySettings | null, { at }: Times): Facts {
   const { timeout_seconds, max_in_flight, no_retry_on, expires_after_seconds } = delivery ?? {};
   const { signature, public_key, tls } = delivery ?? {};
   const until = (name: string, shown: { subject: string; expires_at: string } | undefined) =>
-    whereAny(name, shown && `${shown.subject}, until ${utc(shown.expires_at)}`);
+    whereAny(name, shown && `${shown.subject}, until ${at(shown.expires_at)}`);
   const told = (name: string, value: number | undefined, unit: string) =>
     whereAny(name, value === undefined ? null : `${value} ${unit}`);
   return [

@@ -2,14 +2,8 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import { failureWords } from '../../webhooks/delivery/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { type Facts, moment, section, utc, whereAny } from '../details.ts';
-import {
-  formatDuration,
-  formatInstant,
-  formatRelative,
-  formatShare,
-  shellQuote,
-} from '../format.ts';
+import { type Facts, moment, section, type Times, whereAny } from '../details.ts';
+import { formatDuration, formatRelative, formatShare, shellQuote } from '../format.ts';
 import { fitText, printable } from '../table.ts';
 import { deliveryFacts } from './delivery-settings.ts';
 
@@ -45,16 +39,17 @@ export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
 }
 
 /** Since when incidents were held back from an endpoint; null when none were. */
-function heldBackOf({ id, held_back: held }: Endpoint): string | null {
+function heldBackOf({ id, held_back: held }: Endpoint, { at }: Times): string | null {
   if (held === null) return null;
   const replay = `svcctl endpoints replay ${id} --since ${held.since}`;
   return held.until === null
-    ? `since ${utc(held.since)}, because too much waits`
-    : `from ${utc(held.since)} to ${utc(held.until)}: ${replay} sends it`;
+    ? `since ${at(held.since)}, because too much waits`
+    : `from ${at(held.since)} to ${at(held.until)}: ${replay} sends it`;
 }
 
 /** All that is told of an endpoint: how it fares, and then how it is set. */
-export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
+export function endpointFacts(endpoint: Endpoint, times: Times): Facts {
+  const { at, nowMillis } = times;
   const { breaker, retry_schedule, rate_limit, max_attempts, disable_after_days } = endpoint;
   const { disabled_at, disabled_by, throttled_until, failing_since } = endpoint;
   const by = disabled_by === null ? '' : ` by ${disabled_by}`;
@@ -67,13 +62,13 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['url', endpoint.url],
     ...whereAny('last error', endpoint.story && lastErrorOf(endpoint.story, nowMillis)),
     ['state', stateOf(endpoint, nowMillis)],
-    ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
+    ...whereAny('disabled', disabled_at && `since ${at(disabled_at)}${by}`),
     ['backlog', backlogOf(endpoint)],
-    ...whereAny('held back', heldBackOf(endpoint)),
-    ...(endpoint.story === undefined ? [] : storyFacts(endpoint.story, nowMillis)),
+    ...whereAny('held back', heldBackOf(endpoint, times)),
+    ...(endpoint.story === undefined ? [] : storyFacts(endpoint.story, times)),
     ...sent([['failures in row', String(breaker.failures_in_row)]]),
-    ...whereAny('throttled until', throttled_until && utc(throttled_until)),
-    ...whereAny('failing since', failing_since && utc(failing_since)),
+    ...whereAny('throttled until', throttled_until && at(throttled_until)),
+    ...whereAny('failing since', failing_since && at(failing_since)),
     ['description', endpoint.description],
     ...whereAny('uid', endpoint.uid),
     ...whereAny('name', endpoint.name),
@@ -97,12 +92,12 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
       ],
     ]),
     ...whereAny('headers', endpoint.header_names.join(', ') || null),
-    ...deliveryFacts(endpoint.delivery),
+    ...deliveryFacts(endpoint.delivery, times),
     ...whereAny('ordered', endpoint.ordered === 'none' ? null : orderedOf(endpoint)),
     ...sent([['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`]]),
-    ...whereAny('old secrets until', until && utc(until)),
-    ['created', utc(endpoint.created_at)],
-    ['updated', utc(endpoint.updated_at)],
+    ...whereAny('old secrets until', until && at(until)),
+    ['created', at(endpoint.created_at)],
+    ['updated', at(endpoint.updated_at)],
   ];
 }
 
@@ -130,16 +125,16 @@ function outcomeOf({
   return `${error ?? 'failed'} (${failureWords[failure_class]})`;
 }
 
-function storyFacts(story: Story, nowMillis: number): Facts {
+function storyFacts(story: Story, times: Times): Facts {
   const { oldest_waiting: oldest, dead_letters: dead, polled } = story;
   return [
     ...story.periods.map((period) => [periodName(period), periodText(period)] as const),
     [
       'oldest waiting',
-      oldest && `since ${moment(oldest.since, nowMillis)}${oldest.is_exact ? '' : ', or longer'}`,
+      oldest && `since ${moment(oldest.since, times)}${oldest.is_exact ? '' : ', or longer'}`,
     ],
     // A service of the release before does not know it.
-    ...(polled ? polledFacts(polled, nowMillis) : []),
+    ...(polled ? polledFacts(polled, times) : []),
     [
       'dead letters',
       dead
@@ -153,12 +148,12 @@ function storyFacts(story: Story, nowMillis: number): Facts {
 }
 
 /** Who fetched last what waits, and what is not acknowledged. */
-function polledFacts(polled: NonNullable<Story['polled']>, nowMillis: number): Facts {
+function polledFacts(polled: NonNullable<Story['polled']>, times: Times): Facts {
   const { polled_at: at, polled_by: by, handed_out: count, handed_out_since: since } = polled;
   const who = by === null ? '' : ` by ${by}`;
-  const sinceWhen = since === null ? '' : ` since ${moment(since, nowMillis)}`;
+  const sinceWhen = since === null ? '' : ` since ${moment(since, times)}`;
   return [
-    ['last poll', at === null ? 'none yet' : `${moment(at, nowMillis)}${who}`],
+    ['last poll', at === null ? 'none yet' : `${moment(at, times)}${who}`],
     ['handed out', count === 0 ? 'nothing' : `${formatCount(count)}${sinceWhen}, not acknowledged`],
   ];
 }
@@ -188,13 +183,13 @@ export function tookText(millis: number): string {
 }
 
 /** The keys that wait for a delivery that has failed, and what can be done about it. */
-function blockedLines(context: Context, { blocked }: Story): string[] {
+function blockedLines(context: Context, { blocked }: Story, { at }: Times): string[] {
   if (blocked.length === 0) return [];
   const lines = blocked.map(({ key, delivery_id, since, waiting, status, next_retry, ...head }) => {
     const count = `${formatCount(waiting.count)}${waiting.is_exact ? '' : '+'}`;
-    const then = status === 'pending' ? `again at ${utc(next_retry ?? '')}` : 'abandoned';
+    const then = status === 'pending' ? `again at ${at(next_retry ?? '')}` : 'abandoned';
     return printable(
-      `  ${key}  ${count} waiting since ${utc(since)}  ${delivery_id}  ${head.error ?? 'failed'}, ${then}`,
+      `  ${key}  ${count} waiting since ${at(since)}  ${delivery_id}  ${head.error ?? 'failed'}, ${then}`,
     );
   });
   return section(context, 'BLOCKED KEYS', lines);
@@ -203,22 +198,26 @@ function blockedLines(context: Context, { blocked }: Story): string[] {
 type Job = NonNullable<Endpoint['story']>['jobs'][number];
 
 /** The sections below the facts: the newest attempts, and the bulk retries and replays for it. */
-export function storyLines(context: Context, { story }: Endpoint): string[] {
+export function storyLines(context: Context, { story }: Endpoint, times: Times): string[] {
   if (story === undefined) return [];
   const attempts = story.attempts.map((attempt) =>
     printable(
-      `  ${formatInstant(attempt.started_at)}  ${tookText(attempt.duration_ms).padStart(7)}  ${attempt.delivery_id}  ${outcomeOf(attempt)}`,
+      `  ${times.below(attempt.started_at)}  ${tookText(attempt.duration_ms).padStart(7)}  ${attempt.delivery_id}  ${outcomeOf(attempt)}`,
     ),
   );
   const lineOf = (job: Pick<Job, 'id' | 'state' | 'rows_done' | 'rows_total' | 'created_at'>) =>
-    `  ${formatInstant(job.created_at)}  ${job.id}  ${job.state}, ${formatCount(job.rows_done)} of ${numberOf(job.rows_total, 'row')}`;
+    `  ${times.below(job.created_at)}  ${job.id}  ${job.state}, ${formatCount(job.rows_done)} of ${numberOf(job.rows_total, 'row')}`;
   const jobs = story.jobs.map(lineOf);
   const replays = story.replays.map(lineOf);
   return [
-    ...blockedLines(context, story),
-    ...section(context, 'NEWEST ATTEMPTS (UTC)', attempts.length === 0 ? ['  none yet'] : attempts),
-    ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES AND PURGES (UTC)', jobs)),
-    ...(replays.length === 0 ? [] : section(context, 'REPLAYS (UTC)', replays)),
+    ...blockedLines(context, story, times),
+    ...section(
+      context,
+      `NEWEST ATTEMPTS (${times.zone})`,
+      attempts.length === 0 ? ['  none yet'] : attempts,
+    ),
+    ...(jobs.length === 0 ? [] : section(context, `BULK RETRIES AND PURGES (${times.zone})`, jobs)),
+    ...(replays.length === 0 ? [] : section(context, `REPLAYS (${times.zone})`, replays)),
   ];
 }
 
