@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { readCsv } from '../packages/server/test/csv.ts';
 import { type Download, openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
-import { readCsv } from './lib/csv.ts';
 import { ingestStream } from './lib/ingest.ts';
 import { type Service, useInstallation } from './lib/installation.ts';
 import { listBusyBackends, query, withPostgres } from './lib/postgres.ts';

@@ -5,9 +5,9 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readCsv } from '../packages/server/test/csv.ts';
 import { openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
-import { readCsv } from './lib/csv.ts';
 import { ingestStream } from './lib/ingest.ts';
 import {
   createInstallation,

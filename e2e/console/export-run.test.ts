@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { readCsv } from '../lib/csv.ts';
+import { readCsv } from '../../packages/server/test/csv.ts';
 import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
 import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { readCsv } from '../lib/csv.ts';
+import { readCsv } from '../../packages/server/test/csv.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
 import { listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';

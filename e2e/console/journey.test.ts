@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { readCsv } from '../lib/csv.ts';
+import { readCsv } from '../../packages/server/test/csv.ts';
 import { ingestBatch } from '../lib/ingest.ts';
 import {
   drawerOf,
@@ -16,9 +15,6 @@ import {
 import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
-
-/** A browser without the file picker, as Firefox. */
-const withoutPicker = 'delete window.showSaveFilePicker;';
 
 /** A picker that needs no dialog, and a file in memory. */
 const memoryPicker = `
@@ -98,19 +94,6 @@ test('opens up to the node that a link names, and closes again what is closed by
   await treeNode(page, 'DFW').locator('[data-toggle]').click();
   await treeNode(page, '2001-03').waitFor({ state: 'detached' });
   expect(hashOf(page)).toContain('month=2001-03');
-});
-
-test('downloads by the one-use link as many rows as it told', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [withoutPicker] });
-  await page.getByRole('button', { name: 'EXPORT…' }).click();
-  await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
-  const coming = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'START download' }).click();
-  const download = await coming;
-  expect(download.suggestedFilename()).toMatch(/\.csv$/);
-  const csv = await readFile(await download.path(), 'utf8');
-  expect(readCsv(csv)).toHaveLength(bigLeafSize + 1);
-  await page.getByText('the finished file must hold 1,200 records').waitFor();
 });
 
 test('writes into a picked file and shows both numbers of the check', async () => {

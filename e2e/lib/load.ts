@@ -1,5 +1,5 @@
+import { readCsv } from '../../packages/server/test/csv.ts';
 import { type Answer, openExport } from './api.ts';
-import { readCsv } from './csv.ts';
 import type { Service } from './installation.ts';
 import { makeRecord } from './records.ts';
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
+import { from as copyFrom } from 'pg-copy-streams';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { createGate } from '../../kernel/gate.ts';
@@ -154,6 +157,18 @@ describe('while all is hot', () => {
   test('a CSV reader finds the records', () => {
     expect(readCsv(fileOf('csv'), exportColumns)).toEqual(only(exportColumns, expected));
     expect(readCsv(fileOf('csv of paths'), paths)).toEqual(only(paths, expected));
+  });
+
+  test('PostgreSQL finds the records in CSV', async () => {
+    const names = exportColumns.map((name) => `"${name}"`);
+    const rows = await db.transaction(async ({ client }) => {
+      const columns = names.map((name) => `${name} text`).join(', ');
+      await client.query(`create temporary table read (place serial, ${columns}) on commit drop`);
+      const copy = copyFrom(`copy read (${names.join(', ')}) from stdin with (format csv)`);
+      await pipeline(Readable.from([fileOf('csv')]), client.query(copy));
+      return (await client.query<Row>(`select ${names.join(', ')} from read order by place`)).rows;
+    });
+    expect(rows).toEqual(only(exportColumns, expected));
   });
 
   test('each line of NDJSON is the record as it was sent, and as long as it was measured', () => {

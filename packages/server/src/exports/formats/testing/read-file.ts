@@ -1,37 +1,15 @@
 import { parquetReadObjects } from 'hyparquet';
+import { readCsv as readCells } from '../../../../test/csv.ts';
 import { unpackFrame } from './zstd.ts';
 
 /** Cells as text, null where there is nothing. */
 export type Row = Record<string, string | null>;
 
-/** Reads CSV as RFC 4180 says, knowing nothing of how it was written. Nothing at all is null. */
+/** Nothing at all is null. */
 export function readCsv(bytes: Buffer, columns: readonly string[]): Row[] {
-  const rows: Row[] = [];
-  const text = bytes.toString();
-  let cells: (string | null)[] = [];
-  let at = 0;
-  while (at < text.length) {
-    if (text[at] === '"') {
-      let cell = '';
-      for (at += 1; text[at] !== '"' || text[at + 1] === '"'; at++) {
-        if (text[at] === '"') at += 1;
-        cell += text[at];
-      }
-      at += 1;
-      cells.push(cell);
-    } else {
-      let cell = '';
-      while (text[at] !== ',' && text[at] !== '\n') cell += text[at++];
-      cells.push(cell === '' ? null : cell);
-    }
-    const end = text[at];
-    at += 1;
-    if (end === ',') continue;
-    const row = cells;
-    rows.push(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])));
-    cells = [];
-  }
-  return rows;
+  return readCells(bytes.toString()).map((row) =>
+    Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])),
+  );
 }
 
 /** Lines by JSON.parse: numbers as JSON.stringify writes them, objects too. */

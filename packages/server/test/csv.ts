@@ -1,15 +1,15 @@
-/** One cell; null is SQL's NULL, which CSV shows as nothing between two commas. */
-export type CsvCell = { text: string; isQuoted: boolean } | null;
+/** The cells of a row; null is SQL's NULL, which CSV shows as nothing between two commas. */
+export type CsvRow = (string | null)[];
 
 /**
  * Reads RFC 4180 text strictly: every row ends with `lineEnd`, a quoted cell is followed by a comma or the end of its
  * row, and a cell without quotes contains neither quotes nor line breaks. It shares no code with the service, so that a
  * fault that the service's reader and writer have in common still shows.
  */
-export function readCsv(text: string, lineEnd: '\n' | '\r\n' = '\n'): CsvCell[][] {
-  const rows: CsvCell[][] = [];
+export function readCsv(text: string, lineEnd: '\n' | '\r\n' = '\n'): CsvRow[] {
+  const rows: CsvRow[] = [];
   let at = 0;
-  let row: CsvCell[] = [];
+  let row: CsvRow = [];
   while (at < text.length) {
     const { cell, end } = text[at] === '"' ? readQuoted(text, at) : readBare(text, at);
     row.push(cell);
@@ -29,22 +29,22 @@ export function readCsv(text: string, lineEnd: '\n' | '\r\n' = '\n'): CsvCell[][
   return rows;
 }
 
-function readQuoted(text: string, start: number): { cell: CsvCell; end: number } {
+type Read = { cell: string | null; end: number };
+
+function readQuoted(text: string, start: number): Read {
   let at = start + 1;
   for (;;) {
     const quote = text.indexOf('"', at);
     if (quote < 0) throw new Error(`a quote opens at ${start} and never closes`);
     if (text[quote + 1] !== '"') {
-      const value = text.slice(start + 1, quote).replaceAll('""', '"');
-      return { cell: { text: value, isQuoted: true }, end: quote + 1 };
+      return { cell: text.slice(start + 1, quote).replaceAll('""', '"'), end: quote + 1 };
     }
     at = quote + 2;
   }
 }
 
-function readBare(text: string, start: number): { cell: CsvCell; end: number } {
+function readBare(text: string, start: number): Read {
   let end = start;
   while (end < text.length && !',"\r\n'.includes(text[end] ?? '')) end += 1;
-  const value = text.slice(start, end);
-  return { cell: value === '' ? null : { text: value, isQuoted: false }, end };
+  return { cell: text.slice(start, end) || null, end };
 }
