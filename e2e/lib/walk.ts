@@ -21,20 +21,15 @@ export async function getPage(
   };
 }
 
-/**
- * Reads all pages from `first` on in one direction, and answers them, `first` included. `onPage` runs between two
- * pages.
- */
+/** Reads all pages from `first` on in one direction, and answers them, `first` included. */
 export async function walkPages(
   service: Service,
   filters: Filters,
   first: Page,
-  options: { direction?: 'next' | 'prev'; onPage?: () => Promise<void> } = {},
+  { direction = 'next' }: { direction?: 'next' | 'prev' } = {},
 ): Promise<Page[]> {
-  const { direction = 'next', onPage } = options;
   const pages = [first];
   for (let cursor = first[direction]; cursor !== null; ) {
-    await onPage?.();
     const page = await getPage(service, filters, cursor);
     pages.push(page);
     cursor = page[direction];

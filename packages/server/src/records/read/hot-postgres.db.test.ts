@@ -75,11 +75,19 @@ test.each([
     const request = { tenant, where: 'event_id = "wanted"', limit: 500, ...more };
     const pages = await pagesOf(tiers, request);
     const looks = pages.map(({ text }): unknown => JSON.parse(text).searched_to);
-    return { keys: pages.flatMap(keysOf), looks };
+    return { request, pages, keys: pages.flatMap(keysOf), looks };
   };
   const check = async () => {
-    const { keys, looks } = await search({});
+    const { request, pages, keys, looks } = await search({});
     expect(keys).toEqual(found);
+    // Where the walk turns round, nothing is missed on the way back, nor on the way on from there.
+    const turn = pages.length >> 1;
+    const cursor = pages[turn]?.prev ?? 'none';
+    const back = await pagesOf(tiers, { ...request, cursor }, { way: 'prev' });
+    const seen = pages.slice(0, turn).flatMap(keysOf);
+    expect(back.toReversed().flatMap(keysOf)).toEqual(seen);
+    const on = await pagesOf(tiers, { ...request, cursor });
+    expect(on.flatMap(keysOf)).toEqual(found.slice(seen.length - (back[0]?.data.length ?? 0)));
     expect((await search({ order: 'desc' })).keys).toEqual(found.toReversed());
     expect((await search({ store: 'B', kind: 'second' })).keys).toEqual(['B 10']);
     // There are 108 records of about 110 bytes, of which a page looks at seven.
