@@ -16,7 +16,6 @@ import {
   expectHoursTrue,
   leasedKeys,
   report,
-  untilDelivery,
   webhookSettings,
 } from '../lib/webhooks.ts';
 
@@ -81,23 +80,6 @@ test('delivers what it acknowledged, under the same webhook-id, through kill -9 
   await expectReceived(accepted, url);
   await expectHoursTrue(url);
   expect(service.exit()).toBeUndefined();
-});
-
-test('svcctl drain delivers once what waits while no drainer runs, and ends', async () => {
-  const service = await installation.start(apiOnly);
-  await addEndpoint(service, receiver.url());
-  const [accepted] = await report(service);
-  const waiting = await untilDelivery(service, accepted?.id ?? '', 'queued');
-  expect(waiting).toMatchObject({ attempts: 0, waiting: { reason: 'no_drainer' } });
-  expect(receiver.requests).toEqual([]);
-
-  const drained = await installation.run(['drain'], webhookSettings);
-  expect(drained.code, drained.output).toBe(0);
-  await untilDelivery(service, accepted?.id ?? '', 'delivered');
-  expect(receiver.requests.map(({ id }) => id)).toEqual([accepted?.idempotency_key]);
-  const again = await installation.run(['drain'], webhookSettings);
-  expect(again.code, again.output).toBe(0);
-  expect(receiver.requests).toHaveLength(1);
 });
 
 test('SIGTERM lets deliveries in flight end: no lease is held, nothing is sent twice', async () => {

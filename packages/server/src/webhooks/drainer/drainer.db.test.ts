@@ -230,6 +230,7 @@ test('leaves no row stuck when an endpoint is deleted while its rows are in flig
   expect((await world.call('DELETE', `/webhook/endpoints/${endpoint}`)).status).toBe(204);
   deleted.resolve();
   await world.untilAll(ids, 'discarded');
+  expect(receiver.requests.length).toBe(new Set(receiver.requests.map(({ id }) => id)).size);
 });
 
 test('discards rows of a deleted endpoint that came in with its deletion', async () => {
