@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
@@ -110,10 +109,6 @@ test('a token shows once, is stored as a hash, and its use is noted', async () =
   await service.call('GET', '/me', made);
   const [used] = (await service.call('GET', '/tokens')).json.data;
   expect(used.last_used_at).toMatch(/^\d{4}-.*Z$/);
-});
-
-test('the first admin token lies in a file that only its owner reads', async () => {
-  expect((await stat(service.adminTokenPath)).mode & 0o777).toBe(0o600);
 });
 
 test('an unknown query parameter is refused before anything else is done', async () => {

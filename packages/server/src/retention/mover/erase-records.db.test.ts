@@ -3,7 +3,6 @@ import sql from 'sql-template-tag';
 import { expect, test, vi } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { sweep } from '../../../test/runs.ts';
-import { recordDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { literal } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
@@ -249,18 +248,6 @@ test('replaced objects are kept a minute at most', async () => {
   expect(kept?.seconds).toBe(60);
 });
 
-test('an erased event id that comes again is a new record', async () => {
-  await seed('again');
-  await erase({ tenant: 'again', event_ids: ['e-1'] });
-  await addRecords(mover.db, makeRecords('again', { days: [first], perDay: 2 }).slice(1, 2));
-  expect(await differences(mover, 'again')).toEqual([]);
-  expect(await erase({ tenant: 'again', event_ids: ['e-1'] })).toMatchObject({
-    hot_count: 1,
-    cold_count: 0,
-    segments_rewritten: 0,
-  });
-});
-
 test('records that fit and come while it copies are erased too', async () => {
   await seed('racing');
   const come = () =>
@@ -361,30 +348,3 @@ test.each([
     await mover.move(tenant, '2001-01-01');
   },
 );
-
-test('the digest of what is left is that of the records left', async () => {
-  const tenant = 'digest';
-  await seed(tenant);
-  await erase({ tenant, event_ids: ['e-1'] });
-  const all = days.flatMap((day) => makeRecords(tenant, { days: [day] }));
-  const late = makeRecords(tenant, { days: [first], prefix: 'late', perDay: 1 });
-  const left = [...all, ...late].filter((one) => one.event_id !== 'e-1');
-  const digests = left.map((one) =>
-    recordDigest({
-      tenant,
-      store: one.store,
-      eventId: one.event_id,
-      occurredAtMicros: Date.parse(one.occurred_at) * 1000 + Number(one.occurred_at.slice(23, 26)),
-      kind: one.kind ?? null,
-      source: one.source ?? null,
-      model: one.model ?? null,
-      confidence: one.confidence ?? null,
-      enrichment: one.enrichment ?? '{}',
-    }),
-  );
-  const sum = BigInt.asUintN(
-    64,
-    digests.reduce((total, digest) => total + digest, 0n),
-  );
-  expect((await tenantTriple(tenant)).digest).toBe(sum.toString());
-});

@@ -54,13 +54,6 @@ test.each([
   expect(answer.json.detail).not.toMatch(/^:/);
 });
 
-test('answers 409 under a legal hold', async () => {
-  const policy = { hot_days: 3, hold: true };
-  await service.call('PUT', '/retention/policies/held', { body: policy });
-  const answer = await erase({ tenant: 'held', store: 'S1' });
-  expect([answer.status, answer.json.code]).toEqual([409, 'tenant_on_hold']);
-});
-
 test('late records are told from cold ones, and erased ones come back as new', async () => {
   await seedCold('cycle');
   const late = await ingest(
