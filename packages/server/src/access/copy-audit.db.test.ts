@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { createTestDatabase, useTestDatabase } from '../../test/database.ts';
 import { useFolder } from '../../test/folder.ts';
 import { startTestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
@@ -14,16 +14,10 @@ import { copyAudit, toStore } from './copy-audit.ts';
 import { findFailingCopy, takeCopy } from './copy-queries.ts';
 import type { Sealer } from './seal-audit.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 const dir = useFolder('once');
 let folder: string;
 let round = 0;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(async () => {
-  await db.drop();
-});
 beforeEach(async () => {
   round += 1;
   folder = join(dir.path, `store-${round}`);

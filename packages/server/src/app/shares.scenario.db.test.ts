@@ -1,28 +1,27 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 
-let service: TestService;
+const service = useTestService({
+  SVC_RATE_LIMIT: '1000',
+  SVC_TENANT_RATE_LIMIT: '2000',
+  SVC_REQUESTS: '5',
+  SVC_REQUESTS_PER_CALLER: '3',
+  // A stream takes 768 KiB at once.
+  SVC_INGEST_IN_FLIGHT_BYTES: '2MiB',
+  SVC_INGEST_IN_FLIGHT_BYTES_PER_CALLER: '1MiB',
+  SVC_EXPORT_MAX_CONCURRENT: '2',
+  SVC_EXPORT_MAX_PER_CALLER: '1',
+  SVC_EXPORT_STALL_SECONDS: '3600',
+  SVC_SHUTDOWN_SECONDS: '3',
+});
 /** Two tokens of one tenant, and one of another. */
 let [own, same, other]: string[] = [];
 const sockets = new Set<Socket>();
 
 beforeAll(async () => {
-  service = await startTestService({
-    SVC_RATE_LIMIT: '1000',
-    SVC_TENANT_RATE_LIMIT: '2000',
-    SVC_REQUESTS: '5',
-    SVC_REQUESTS_PER_CALLER: '3',
-    // A stream takes 768 KiB at once.
-    SVC_INGEST_IN_FLIGHT_BYTES: '2MiB',
-    SVC_INGEST_IN_FLIGHT_BYTES_PER_CALLER: '1MiB',
-    SVC_EXPORT_MAX_CONCURRENT: '2',
-    SVC_EXPORT_MAX_PER_CALLER: '1',
-    SVC_EXPORT_STALL_SECONDS: '3600',
-    SVC_SHUTDOWN_SECONDS: '3',
-  });
   const tokens = ['T', 'T', 'U'].map((tenant) =>
     service.makeToken({ preset: 'admin', tenants: [tenant] }),
   );
@@ -34,7 +33,6 @@ afterEach(async () => {
   // What they held comes back once the service has noticed.
   await expect.poll(async () => (await me(own)).status).toBe(200);
 });
-afterAll(() => service.stop());
 
 const me = (token: string | undefined) => service.call('GET', '/me', { token: token ?? null });
 

@@ -1,29 +1,23 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { formatDigest, recordDigest, sumDigests } from '../../kernel/digest.ts';
 import { parseInstant } from '../../kernel/instant.ts';
-import { createFreezer, type Freezer } from '../../records/ingest/testing/freeze.ts';
+import { useFreezer } from '../../records/ingest/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
 import { type DayTriple, sumTriples } from '../../records/segments.ts';
 import { findMatches } from './find-matches.ts';
 import type { EraseScope } from './scope.ts';
 
-let db: TestDatabase;
-let freezer: Freezer;
+const db = useTestDatabase();
+const freezer = useFreezer(db);
 beforeAll(async () => {
-  db = await createTestDatabase();
-  freezer = await createFreezer(db);
   await store(0, 40);
   await freezer.freeze('T');
   await store(40, 60);
   await freezer.freeze('T');
   await store(60, 80);
   await ingest(db, freezer, [[JSON.stringify({ ...record(3), tenant: 'other' })]]);
-});
-afterAll(async () => {
-  await freezer.close();
-  await db.drop();
 });
 
 /** Event ids come twice each, days three times, in two stores. */

@@ -1,26 +1,21 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { startS3, type TestS3 } from '../../../test/s3.ts';
+import { afterEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
+import { useS3 } from '../../../test/s3.ts';
+import { use } from '../../../test/use.ts';
 import { createLog } from '../../platform/log.ts';
-import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { ourFolders } from './find-orphans.ts';
 import { endOldUploads, findUploads } from './uploads.ts';
 
-let db: TestDatabase;
-let s3: TestS3;
-let store: ObjectStore;
+const db = useTestDatabase();
+const s3 = useS3();
 const prefix = 'uploads';
-beforeAll(async () => {
-  [db, s3] = await Promise.all([createTestDatabase(), startS3()]);
-  store = await createS3Store(s3.urlOf(prefix));
-});
-afterAll(async () => {
-  await store.close();
-  await Promise.all([s3.close(), db.drop()]);
-});
+const store = use(
+  () => createS3Store(s3.urlOf(prefix)),
+  (made) => made.close(),
+);
 afterEach(async () => {
   s3.behave(() => 'pass');
   for await (const upload of store.listUploads('')) await store.endUpload(upload);
