@@ -1,15 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { listFindings } from './lib/axe.ts';
-import {
-  confirm,
-  confirmDialog,
-  drawerOf,
-  patient,
-  recordRows as rowsOf,
-  tabTo,
-  useConsole,
-} from './lib/browser.ts';
+import { confirm, drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
@@ -55,57 +47,6 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   await page.goto('about:blank');
   await page.goto(link);
   await drawerOf(page).getByText('place in the chain').waitFor();
-});
-
-/** Goes down the list by keys until the focus is on the row with this text. */
-async function toRow(page: Page, text: string): Promise<void> {
-  await rowsOf(page).filter({ hasText: text }).first().waitFor();
-  await tabTo(page, 'tbody tr[data-key]');
-  const count = await rowsOf(page).count();
-  for (let row = 0; row < count; row += 1) {
-    if ((await page.locator(`tr:focus:has-text("${text}")`).count()) > 0) return;
-    await page.keyboard.press('j');
-  }
-  throw new Error(`no key leads to the row of ${text}`);
-}
-
-test('a token is made, found in the log and revoked by keys alone', async () => {
-  const { service } = filled;
-  const page = await filled.openList('/access', { expected: [stepUp] });
-  const press = (key: string) => page.keyboard.press(key);
-  const reach = async (selector: string) => {
-    await page.locator(selector).first().waitFor();
-    await tabTo(page, selector);
-    await press('Enter');
-  };
-  await reach('button:has-text("New token")');
-  await tabTo(page, 'aside[data-drawer] input');
-  await page.keyboard.type('Lee');
-  await reach('button:has-text("Make the token")');
-  await confirmDialog(page).waitFor();
-  await tabTo(page, '[role="dialog"] input');
-  await page.keyboard.type(service.token);
-  await press('Enter');
-  const secret = drawerOf(page).locator('code').first();
-  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
-  const token = await secret.innerText();
-  await reach('button:has-text("I have kept it")');
-  const slice = { tenant: 'TX', month: '2001-02' };
-  await service.call('POST', '/exports/csv', { token, body: slice });
-
-  await toRow(page, 'Lee');
-  await reach('button:has-text("LOG of Lee")');
-  await entryOf(page, 'as csv').waitFor();
-  await reach('tbody tr[data-key]');
-  await drawerOf(page).getByText('place in the chain').waitFor();
-  await press('Escape');
-  await press('g');
-  await press('a');
-  await toRow(page, 'Lee');
-  await reach('button:has-text("REVOKE Lee")');
-  await reach('[role="dialog"] button:has-text("Revoke")');
-  await page.getByText('Revoked: Lee').waitFor();
-  expect((await service.call('GET', '/me', { token })).json.code).toBe('token_revoked');
 });
 
 test('a fault of a new token stands at its field', async () => {

@@ -188,27 +188,21 @@ async function runLine(line: string): Promise<{ name: string; rows: number }> {
   }
 }
 
-test.each([
-  ['a month and a kind', `${bigLeaf}&kind=arrival`, '400', 'TX_DFW_2001-03_arrival.csv'],
-  [
-    'days of a month',
-    `${bigLeaf}&from=2001-03-02&to=2001-03-03`,
-    '86',
-    'TX_DFW_2001-03-02_2001-03-03.csv',
-  ],
-  ['a tenant', '/records?tenant=CA', '1,200', 'CA.csv'],
-])(
-  'shows the command line for %s, which exports the same rows',
-  async (_, place, rows, name) => {
-    const page = await filled.open(place);
+test(
+  'shows the command line, which exports the same rows',
+  async () => {
+    const page = await filled.open(`${bigLeaf}&from=2001-03-02&to=2001-03-03`);
     await recordRows(page).first().waitFor();
     await page.locator('section[aria-label="The chosen node"] dd').first().waitFor();
-    await openExport(page, rows);
+    await openExport(page, '86');
     const line = await page
       .getByRole('region', { name: 'The same on the command line' })
       .locator('code')
       .innerText();
-    expect(await runLine(line)).toEqual({ name, rows: Number(rows.replace(',', '')) });
+    expect(await runLine(line)).toEqual({
+      name: 'TX_DFW_2001-03-02_2001-03-03.csv',
+      rows: 86,
+    });
   },
   patient.timeout * 3,
 );

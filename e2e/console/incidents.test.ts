@@ -153,30 +153,6 @@ test('erases what an incident tells, after a question and the token, and shows w
   expect((await service.call('GET', `/incidents/${lonely}`)).json).toMatchObject({ data: null });
 });
 
-test('keeps the incidents and the panel while the API fails, and repaints in place', async () => {
-  const page = await webhooks.openBlank({ expected: [/503 \(Service Unavailable\)/] });
-  await page.clock.install();
-  await webhooks.openIn(page, '/incidents?tenant=TX');
-  await rowsOf(page).nth(2).click();
-  const panel = drawerOf(page);
-  await panel.locator('pre').getByText('"score"').waitFor();
-  const hash = hashOf(page);
-  await page.route('**/api/v1/**', (route) => route.fulfill({ status: 503, body: '' }));
-  await page.clock.fastForward(20_000);
-  const banner = page.locator('[data-failing]');
-  await banner.getByText('503 from the service').waitFor();
-  expect(await rowsOf(page).count()).toBe(12);
-  expect(await panel.locator('pre').innerText()).toContain('"score"');
-
-  await page.unroute('**/api/v1/**');
-  const anew = { tenant: 'TX', type: 'incident.anew', data: {} };
-  await webhooks.service.call('POST', '/incidents', { body: anew });
-  await banner.getByRole('button', { name: 'RETRY' }).click();
-  await rowsOf(page).filter({ hasText: 'incident.anew' }).waitFor();
-  await banner.waitFor({ state: 'detached' });
-  expect(hashOf(page)).toBe(hash);
-});
-
 test('shows readers their incidents without what is for admins, and others what is needed', async () => {
   const { service } = webhooks;
   const makeToken = async (body: object) =>

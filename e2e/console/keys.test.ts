@@ -2,9 +2,9 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { sweep } from '../../packages/server/test/runs.ts';
 import { createJob } from '../lib/exports.ts';
-import { drawerOf, patient, tabTo, useConsole, waitForRecord } from './lib/browser.ts';
+import { drawerOf, expectHash, patient, tabTo, useConsole, waitForRecord } from './lib/browser.ts';
 import { type FilledService, startFilled } from './lib/filled-service.ts';
-import { checks, expectHash } from './lib/key-checks.ts';
+import { checks } from './lib/key-checks.ts';
 import { waitForCounts } from './lib/webhook-service.ts';
 
 const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
@@ -139,19 +139,4 @@ test('goes from the tree to a record and back by keys alone', async () => {
   await press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
   await expectFocus(page, second ?? '');
-});
-
-test('finds a store by the search, and tells the keys', async () => {
-  const page = await filled.open('/records');
-  await page.getByRole('treeitem').first().waitFor();
-  await page.keyboard.press('/');
-  await page.keyboard.type('TX/D');
-  await page.getByRole('treeitem', { name: /^AUS/ }).waitFor({ state: 'detached' });
-  await page.getByRole('treeitem', { name: /^DFW/ }).waitFor();
-  await page.keyboard.press('ArrowDown');
-  await expectFocus(page, 'TX');
-  await page.keyboard.press('?');
-  await page.getByRole('dialog').waitFor();
-  await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
 });

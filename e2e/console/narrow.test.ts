@@ -41,7 +41,7 @@ test.each([320, 400])('shows whole names and counts %i px wide', async (width) =
   expect(await page.getByRole('separator', { name: 'Width of the tree' }).isVisible()).toBe(false);
 });
 
-test.each([320, 1440])(
+test.each([320, 1024, 1440])(
   'shows the tier of a leaf beside its whole name %i px wide',
   async (width) => {
     const page = await filled.open('/records?open=CA/DFW', { viewport: { width, height: 640 } });

@@ -271,27 +271,6 @@ test('a panel is as wide as it is dragged, on every page and after a reload', as
   await expectWidth(475);
 });
 
-test('exports a version from the list, whatever node is chosen', async () => {
-  const page = await filled.open('/records?tenant=TX&store=AUS&view=versions');
-  await page.getByRole('button', { name: 'EXPORT spring' }).click();
-  await expectPanel(page, /^EXPORT TX spring/);
-  await drawerOf(page).getByText('200', { exact: true }).waitFor();
-  await drawerOf(page).getByText('--version spring').waitFor();
-  expect(await drawerOf(page).getByLabel('Version').inputValue()).toBe(ids.version);
-  await drawerOf(page).getByLabel('Version').selectOption('as it is now');
-  await expectPanel(page, /^EXPORT TX › AUS$/);
-  await drawerOf(page).getByText('400', { exact: true }).waitFor();
-  expect(hashOf(page)).toMatch(/panel=export$/);
-  await drawerOf(page).getByLabel('Version').selectOption('spring');
-  await expect.poll(() => hashOf(page), patient).toContain(`panel=export/${ids.version}`);
-  await drawerOf(page).getByText('AS A JOB').click();
-  await drawerOf(page).getByRole('button', { name: 'START the job' }).click();
-  await noPanel(page);
-  await page.getByText('Export queued: ').waitFor();
-  const [job] = (await filled.service.call('GET', '/exports?limit=1')).json.data;
-  expect(job.request).toMatchObject({ tenant: 'TX', version: ids.version });
-});
-
 test('a link to a panel says which scope a token lacks for it', async () => {
   const body = { name: 'reader', scopes: ['enrichment:read'] };
   const { token } = (await filled.service.call('POST', '/tokens', { body })).json;

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { patient, recordRows, signIn, useConsole } from './lib/browser.ts';
+import { expectHash, patient, recordRows, signIn, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
@@ -10,8 +10,6 @@ beforeAll(() => runRetention(filled.service, 'CA'));
 const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });
 /** What the pointer touches: the picture stands after its slider. */
 const picture = (slider: Locator) => slider.locator('xpath=following-sibling::div[1]');
-const expectHash = (page: Page, part: string) =>
-  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
 const expectNoHash = (page: Page, part: string) =>
   expect.poll(() => new URL(page.url()).hash, patient).not.toContain(part);
 
@@ -87,23 +85,6 @@ test('a finger that goes sideways over the bars chooses days', async () => {
   await expectHash(page, 'from=2001-03-03&to=2001-03-06');
 });
 
-test('Shift with the arrows chooses days from the bar that is looked at', async () => {
-  const page = await filled.open(bigLeaf);
-  await recordRows(page).first().waitFor();
-  await days(page).focus();
-  await page.keyboard.press('Home');
-  for (const _ of [2, 3, 4]) await page.keyboard.press('ArrowRight');
-  await page.keyboard.press('Shift+ArrowRight');
-  await page.keyboard.press('Shift+ArrowRight');
-  await expectHash(page, 'from=2001-03-04&to=2001-03-06');
-  await recordRows(page).first().getByText('2001-03-04').waitFor();
-  for (const _ of [1, 2, 3]) await page.keyboard.press('Shift+ArrowLeft');
-  await expectHash(page, 'from=2001-03-03&to=2001-03-04');
-  await expect
-    .poll(() => days(page).getAttribute('aria-valuetext'), patient)
-    .toMatch(/^2001-03-03: \d+ records$/);
-});
-
 test('the calendar has weeks from Monday, and says of a day what is stored', async () => {
   const page = await filled.open('/records?tenant=CA&store=DFW&view=days');
   const month = page.getByRole('grid', { name: '2001-03' });
@@ -136,20 +117,6 @@ test('a click on the bar of a value filters the rows by it', async () => {
   await expectHash(page, 'kind=departure');
   await recordRows(page).first().getByText('departure').waitFor();
   await expect.poll(() => page.locator('tbody').getByText('arrival').count(), patient).toBe(0);
-});
-
-test('half a screen keeps name, records, coverage and tier in the tree, without bytes', async () => {
-  const page = await filled.open('/records?tenant=CA&store=DFW&month=2001-03', {
-    viewport: { width: 1024, height: 768 },
-  });
-  const leaf = page.locator('[role="treeitem"][data-key="CA/DFW/2001-03"]');
-  await leaf.waitFor();
-  expect(await leaf.innerText()).toMatch(/^2001-03\s*cold\s*200[\s\S]*0 %/);
-  expect(await leaf.innerText()).not.toMatch(/kB/);
-  const isCut = `[...document.querySelectorAll('[data-key="CA/DFW/2001-03"] span')]
-    .some((span) => span.className !== 'visually-hidden' && span.scrollWidth > span.clientWidth + 1
-      && getComputedStyle(span).display !== 'inline')`;
-  expect(await page.evaluate(isCut)).toBe(false);
 });
 
 test('RECORDS begins with all months by tier, and with the largest tenants, which lead to their records', async () => {

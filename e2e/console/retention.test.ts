@@ -4,6 +4,7 @@ import {
   confirm,
   confirmDialog,
   drawerOf,
+  expectHash,
   patient,
   recordRows as rowsOf,
   useConsole,
@@ -25,8 +26,6 @@ const figure = (page: Page, name: string) =>
 const expectFigure = (page: Page, name: string, text: string) =>
   expect.poll(() => figure(page, name).innerText(), patient).toBe(text);
 const rowOf = (page: Page, key: string) => page.locator(`tbody tr[data-key="${key}"]`);
-const expectHash = (page: Page, part: string) =>
-  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
 
 test('tells a token without admin what the actions need', async () => {
   const { service } = filled;
@@ -172,19 +171,10 @@ test('shows the snapshot of the table of Iceberg, as the catalogue tells it', as
   await drawer.getByText(`iceberg_scan('${json['metadata-location']}')`).waitFor();
 });
 
-test('walks through tenants and their drawers by key', async () => {
+test('shows the figures of the picture of a tenant on focus as well', async () => {
   const page = await filled.open('/retention');
   await rowOf(page, 'TX').waitFor();
-  await page.keyboard.press('j');
-  await page.locator('tr[data-key="CA"]:focus').waitFor();
-  await page.keyboard.press('j');
-  await page.keyboard.press('Enter');
-  await drawerOf(page).getByRole('heading', { name: 'TENANT TX' }).waitFor();
-  await page.locator('h2:focus').waitFor();
-  await page.keyboard.press('Escape');
-  await drawerOf(page).waitFor({ state: 'detached' });
-  await page.locator('tr[data-key="TX"]:focus').waitFor();
-  // The figures of the picture are shown on focus as well.
+  await rowOf(page, 'TX').focus();
   await page.keyboard.press('Tab');
   await page
     .getByRole('tooltip')
@@ -260,26 +250,6 @@ test('alerts of a failed move that none has made good, and of none that was call
   expect(await alert.getByRole('link').count()).toBe(1);
   await alert.getByRole('link', { name: 'see the move' }).click();
   await expectHash(page, 'view=journal&panel=move/mov_bad');
-});
-
-test('keeps what it shows while the API answers 503, and says so', async () => {
-  const page = await filled.open('/retention', { expected: [/503/] });
-  await rowOf(page, 'TX').waitFor();
-  await expectFigure(page, 'COLD', '2,200');
-  await page.route('**/api/v1/retention/**', (route) =>
-    route.fulfill({
-      status: 503,
-      contentType: 'application/problem+json',
-      json: { code: 'database_unavailable', detail: 'The database does not answer.' },
-    }),
-  );
-  await page.getByRole('button', { name: 'Read again now' }).click();
-  await page.locator('[data-failing]').getByText('503 from the service').waitFor();
-  expect(await rowsOf(page).count()).toBe(2);
-  expect(await figure(page, 'COLD').innerText()).toBe('2,200');
-  await page.unroute('**/api/v1/retention/**');
-  await page.getByRole('button', { name: 'RETRY' }).click();
-  await page.locator('[data-failing]').waitFor({ state: 'detached' });
 });
 
 test('says in RECORDS whose cold data is damaged, and shows none of it', async () => {

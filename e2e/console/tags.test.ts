@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { listFindings } from './lib/axe.ts';
-import { confirm, drawerOf, patient, recordRows, useConsole } from './lib/browser.ts';
+import { confirm, drawerOf, expectHash, patient, recordRows, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
@@ -28,8 +28,6 @@ const day = (page: Page, date: string) => page.locator(`[data-day="${date}"]`);
 const facts = (page: Page) => page.getByRole('region', { name: 'The chosen node' });
 const panel = (page: Page, name: string) => page.getByRole('complementary', { name });
 const dialog = (page: Page, name: string | RegExp) => page.getByRole('dialog', { name });
-const expectHash = (page: Page, part: string) =>
-  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
 const expectText = (target: Locator, text: string | RegExp) =>
   expect.poll(() => target.innerText(), patient).toMatch(text);
 const expectLabel = (target: Locator, text: string | RegExp) =>

@@ -264,3 +264,7 @@ export async function tabTo(page: Page, selector: string): Promise<void> {
   }
   throw new Error(`80 tab stops, and none is ${selector}`);
 }
+
+/** Waits until the address has this in its hash. */
+export const expectHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { drawerOf, patient, recordRows, waitForRecord } from './browser.ts';
+import { drawerOf, expectHash, patient, recordRows, waitForRecord } from './browser.ts';
 import { bigLeaf } from './filled-service.ts';
 
 /** Presses the nth key that a line names, or all of them as one combination. */
@@ -17,9 +17,6 @@ const expectNode = (page: Page, key: string) =>
   expectFocus(page, `[role="treeitem"][data-key="${key}"]`);
 const expectBar = (page: Page, day: string) =>
   expect.poll(() => bars(page).getAttribute('aria-valuetext'), patient).toMatch(`${day}: `);
-export const expectHash = (page: Page, part: string) =>
-  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
-
 /** In the tree, from its first node, with TX open. */
 const inTree = (run: Check['run']): Check => ({
   from: '/records?open=TX',
