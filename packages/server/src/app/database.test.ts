@@ -1,7 +1,7 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { madeFolder } from '../../test/folder.ts';
 import { loadSettings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
@@ -75,19 +75,16 @@ test('what will not pass is not waited for', async () => {
   expect(pauses).toEqual([]);
 });
 
+const folder = madeFolder();
+
 test('a data folder is made for its user alone, and one that cannot be made is told by its setting', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svcctl-data-dir-'));
-  try {
-    const dataDir = join(folder, 'new', 'data');
-    await makeDataDir({ dataDir });
-    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-    await makeDataDir({ dataDir });
-    await writeFile(join(folder, 'file'), '');
-    await expect(makeDataDir({ dataDir: join(folder, 'file', 'data') })).rejects.toMatchObject({
-      code: 'settings_invalid',
-      detail: expect.stringMatching(/^SVC_DATA_DIR: .*ENOTDIR.* give it to the user/),
-    });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const dataDir = join(folder, 'new', 'data');
+  await makeDataDir({ dataDir });
+  expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+  await makeDataDir({ dataDir });
+  await writeFile(join(folder, 'file'), '');
+  await expect(makeDataDir({ dataDir: join(folder, 'file', 'data') })).rejects.toMatchObject({
+    code: 'settings_invalid',
+    detail: expect.stringMatching(/^SVC_DATA_DIR: .*ENOTDIR.* give it to the user/),
+  });
 });

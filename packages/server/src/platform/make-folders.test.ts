@@ -1,23 +1,20 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { madeFolder } from '../../test/folder.ts';
 import { makeFolders } from './make-folders.ts';
 
+const folder = madeFolder();
+
 test('makes the folders that are missing, and names the first of them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svcctl-folders-'));
-  try {
-    const deep = join(folder, 'a', 'b', 'c');
-    const made = await Promise.all([makeFolders(deep, 0o700), makeFolders(deep, 0o700)]);
-    expect(made).toContain(join(folder, 'a'));
-    expect((await stat(join(folder, 'a'))).mode & 0o777).toBe(0o700);
-    expect(await makeFolders(deep)).toBeUndefined();
-    await writeFile(join(folder, 'file'), '');
-    await expect(makeFolders(join(folder, 'file', 'a'))).rejects.toThrow('ENOTDIR');
-    await expect(makeFolders(join(folder, 'file'))).rejects.toThrow('EEXIST');
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const deep = join(folder, 'a', 'b', 'c');
+  const made = await Promise.all([makeFolders(deep, 0o700), makeFolders(deep, 0o700)]);
+  expect(made).toContain(join(folder, 'a'));
+  expect((await stat(join(folder, 'a'))).mode & 0o777).toBe(0o700);
+  expect(await makeFolders(deep)).toBeUndefined();
+  await writeFile(join(folder, 'file'), '');
+  await expect(makeFolders(join(folder, 'file', 'a'))).rejects.toThrow('ENOTDIR');
+  await expect(makeFolders(join(folder, 'file'))).rejects.toThrow('EEXIST');
 });
 
 test.runIf(process.platform === 'linux')(

@@ -1,9 +1,8 @@
-import { mkdtempSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { createLog } from '../../platform/log.ts';
 import { type ObjectStore, storeUnavailable } from '../../platform/objects/objects.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
@@ -18,8 +17,7 @@ import * as queries from './queries.ts';
 import { openTarget, parseTarget } from './target.ts';
 
 const exports = useTestExports();
-const root = mkdtempSync(join(tmpdir(), 'svcctl-runs-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const tools = { roots: [root], log: createLog('silent'), onBegun() {} };
 const signal = new AbortController().signal;
 

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { makeSpoolDir, openObjectStore } from './open-store.ts';
 import { parseS3Url } from './s3-url.ts';
@@ -94,20 +95,17 @@ test.each([
   expect(parseS3Url(url)).toEqual(place);
 });
 
+const parent = madeFolder();
+
 test('spool folders of processes that are gone are cleared away, all others stay', async () => {
-  const parent = await mkdtemp(join(tmpdir(), 'svcctl-spool-'));
-  try {
-    const gone = spawnSync(process.execPath, ['-e', '']).pid;
-    const kept = [`${process.ppid}-abc`, 'notes'];
-    for (const name of [`${gone}-abc`, ...kept])
-      await mkdir(join(parent, name, 'x'), { recursive: true });
-    const own = await makeSpoolDir(parent);
-    const another = await makeSpoolDir(parent);
-    expect(basename(own)).toMatch(new RegExp(`^${process.pid}-`));
-    expect((await readdir(parent)).sort()).toEqual(
-      [...kept, basename(own), basename(another)].sort(),
-    );
-  } finally {
-    await rm(parent, { recursive: true });
-  }
+  const gone = spawnSync(process.execPath, ['-e', '']).pid;
+  const kept = [`${process.ppid}-abc`, 'notes'];
+  for (const name of [`${gone}-abc`, ...kept])
+    await mkdir(join(parent, name, 'x'), { recursive: true });
+  const own = await makeSpoolDir(parent);
+  const another = await makeSpoolDir(parent);
+  expect(basename(own)).toMatch(new RegExp(`^${process.pid}-`));
+  expect((await readdir(parent)).sort()).toEqual(
+    [...kept, basename(own), basename(another)].sort(),
+  );
 });

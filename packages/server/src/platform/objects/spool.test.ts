@@ -1,12 +1,11 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { createFileStore } from './file-system.ts';
 import { inSpoolFolder, putBytes } from './spool.ts';
 
-const root = await mkdtemp(join(tmpdir(), 'spool-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const signal = new AbortController().signal;
 
 it('a folder goes with its work, also when that fails, and leaves the others', async () => {
