@@ -5,12 +5,12 @@ import { type ColdStore, openColdStore } from '../../read/testing/cold-store.ts'
 import { freeze } from '../../read/testing/freeze.ts';
 
 /** A cold tier in a folder of its own. */
-export type Freezer = ColdStore & {
+type Freezer = ColdStore & {
   /** Makes one segment of all hot records of a tenant; answers the path of its object. */
   freeze(tenant: string): Promise<string>;
 };
 
-export async function createFreezer(db: Database): Promise<Freezer> {
+async function createFreezer(db: Database): Promise<Freezer> {
   const cold = await openColdStore();
   let serial = 0;
   return {
