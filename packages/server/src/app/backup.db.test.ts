@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
+import { untilLockWaits } from '../../test/one-server.ts';
 import { testRarely } from '../../test/runs.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
@@ -257,18 +258,14 @@ test('a damaged manifest of an earlier backup keeps nobody from a later one', as
 test('two backups of a database exclude each other, however their place is spelled', async () => {
   const link = `${place}-link`;
   await symlink(place, link);
-  let second: Promise<unknown> | undefined;
-  const first = backUp(
-    {
-      ...tools(),
-      onStep() {
-        second ??= backUp(tools(), optionsFor(link)).catch((error: unknown) => error);
-      },
-    },
-    optionsFor(place),
-  );
-  await first;
-  expect(await second).toMatchObject({ code: 'backup_busy' });
+  const first = await service.db.transaction(async (connection) => {
+    await connection.query(sql`lock table backups`);
+    const running = save();
+    await untilLockWaits(service.db);
+    await expect(backUp(tools(), optionsFor(link))).rejects.toMatchObject({ code: 'backup_busy' });
+    return { running };
+  });
+  await first.running;
   await unlink(link);
 });
 
