@@ -15,7 +15,7 @@ _svcctl() {
   [[ $cur == = ]] && cur=
   while IFS= read -r name; do
     if [[ $name == / ]]; then COMPREPLY+=($(compgen -f -- "$cur"))
-    else COMPREPLY+=("$(printf %q "$name")"); fi
+    else printf -v name %q "$name"; COMPREPLY+=("$name"); fi
   done < <(svcctl __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
 }
 complete -F _svcctl svcctl
