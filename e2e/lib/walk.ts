@@ -21,15 +21,20 @@ export async function getPage(
   };
 }
 
-/** Reads all pages from `first` on in one direction, and answers them, `first` included. */
+/**
+ * Reads all pages from `first` on in one direction, and answers them, `first` included. `onPage` runs between two
+ * pages.
+ */
 export async function walkPages(
   service: Service,
   filters: Filters,
   first: Page,
-  { direction = 'next' }: { direction?: 'next' | 'prev' } = {},
+  options: { direction?: 'next' | 'prev'; onPage?: () => Promise<void> } = {},
 ): Promise<Page[]> {
+  const { direction = 'next', onPage } = options;
   const pages = [first];
   for (let cursor = first[direction]; cursor !== null; ) {
+    await onPage?.();
     const page = await getPage(service, filters, cursor);
     pages.push(page);
     cursor = page[direction];
