@@ -18,7 +18,8 @@ export function VerificationDrawer(props: { id: string; onClose: () => void }): 
     <Drawer
       kind="VERIFICATION"
       title={props.id}
-      {...{ ...props, query }}
+      {...props}
+      query={query}
       noun="verification"
       rows={12}
     >

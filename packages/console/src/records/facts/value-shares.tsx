@@ -25,7 +25,7 @@ export function ValueShares(props: {
             key="value"
             text={visibleText(String(value))}
             filter={filterOf(field, value)}
-            {...{ onFilter }}
+            onFilter={onFilter}
           />,
           <svg key="bar" className={classes.bar} viewBox="0 0 120 8" aria-hidden="true">
             <rect width={Math.max(1.5, (120 * count) / most)} height="8" rx="1" />

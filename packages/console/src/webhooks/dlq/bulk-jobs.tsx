@@ -111,7 +111,8 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
         label="Rate, rows a second at most"
         description={word.rate}
         placeholder="no limit"
-        {...{ min: 1, max: 100_000 }}
+        min={1}
+        max={100_000}
         value={rate ?? ''}
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
         error={faultText(start.error)}

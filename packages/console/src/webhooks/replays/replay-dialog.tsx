@@ -116,7 +116,8 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
           className="grow"
           label="Deliveries a second, at most"
           placeholder="no limit"
-          {...{ min: 1, max: 100_000 }}
+          min={1}
+          max={100_000}
           value={choice.rate ?? ''}
           onChange={(value) => change({ rate: typeof value === 'number' ? value : null })}
         />
