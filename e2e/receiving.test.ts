@@ -79,12 +79,7 @@ async function start(name: string, secret: string, port: number): Promise<Runnin
   await writeFile(join(cwd, name), snippets.get(name) ?? '');
   if (name.endsWith('.go')) await run('go', ['build', '-o', 'receiver', name], { cwd });
   const [file = '', ...args] = programs[name] ?? [];
-  const env = {
-    ...process.env,
-    PORT: String(port),
-    WEBHOOK_SECRET: secret,
-    DATABASE_URL: db.url,
-  };
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRET: secret, DATABASE_URL: db.url };
   const child = spawn(file, args, { cwd, env });
   children.push(child);
   let output = '';

@@ -7,10 +7,7 @@ import { runRetention, verifyAll, viewTenant } from './lib/retention.ts';
 
 const installation = useInstallation('each');
 
-const settings = {
-  SVC_LOG_LEVEL: 'error',
-  SVC_COLD_GRACE_SECONDS: '0',
-};
+const settings = { SVC_LOG_LEVEL: 'error', SVC_COLD_GRACE_SECONDS: '0' };
 const makeRecords = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => makeRecord(`e-${from + n}`, from + n));
 

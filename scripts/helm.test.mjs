@@ -128,10 +128,7 @@ whereHelmIs('the chart as helm renders it', () => {
       const { status, stdout } = spawnSync(
         helm,
         ['lint', '--strict', '--kube-version', kubernetes, chart, '--values', '-'],
-        {
-          input: JSON.stringify(given),
-          encoding: 'utf8',
-        },
+        { input: JSON.stringify(given), encoding: 'utf8' },
       );
       expect({ status, stdout }).toEqual({ status: 0, stdout: expect.any(String) });
     }

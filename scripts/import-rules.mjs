@@ -36,10 +36,7 @@ const serverRules = [
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^iceberg\//, may: [/^iceberg\//, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
-  {
-    files: /^backup\//,
-    may: [/^backup\//, /^records\/(index|segments)\.ts$/, ...feature],
-  },
+  { files: /^backup\//, may: [/^backup\//, /^records\/(index|segments)\.ts$/, ...feature] },
   {
     files: /^cli\//,
     // It makes folders as the service does: that file imports nothing.

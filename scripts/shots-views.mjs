@@ -30,11 +30,7 @@ export const views = [
   { name: 'records-erase', place: `${leaf}&panel=erase` },
   { name: 'records-erase-event', place: leaf, prepare: eraseEvent },
   { name: 'records-freeze', place: `${leaf}&view=versions&panel=freeze` },
-  {
-    name: 'records-version',
-    place: `${leaf}&view=versions`,
-    prepare: openRow,
-  },
+  { name: 'records-version', place: `${leaf}&view=versions`, prepare: openRow },
   {
     name: 'records-version-export',
     place: `${leaf}&view=versions`,

@@ -19,10 +19,7 @@ export function countResults(report) {
     ({ status, assertionResults }) =>
       status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
   );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + brokenFiles.length,
-  };
+  return { passed: report.numPassedTests, failed: report.numFailedTests + brokenFiles.length };
 }
 
 /** A line for each failure: its file, its name and how its message begins. They end a long output, where one looks first. */

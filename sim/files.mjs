@@ -62,10 +62,7 @@ export async function readFiles(world, { form, files, what, onRecord = (_content
       onRecord(content);
     }
   }
-  return {
-    count: seen.size,
-    digest: BigInt.asUintN(64, digest).toString(16).padStart(16, '0'),
-  };
+  return { count: seen.size, digest: BigInt.asUintN(64, digest).toString(16).padStart(16, '0') };
 }
 
 /** The content that a row is of, if it says all that it should of it. */

@@ -134,10 +134,7 @@ function pathsOf({ level, filters, limit, hasDays, place }, tenants) {
   if (place !== undefined) asked.set('cursor', place.cursor);
   const page = { after: place?.after ?? null, limit: limit + 1 };
   const query = hasDays ? 'datasetsWithDays' : 'datasets';
-  return {
-    ours: `${path}?${asked}`,
-    bare: barePath(query, level, { ...filters, tenants }, page),
-  };
+  return { ours: `${path}?${asked}`, bare: barePath(query, level, { ...filters, tenants }, page) };
 }
 
 async function assertSameRows({ ours, bare }, paths, { limit }) {

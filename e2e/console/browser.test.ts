@@ -41,7 +41,11 @@ test.each([
   await expect
     .poll(() => page.evaluate(leftBehind))
     .toEqual({
-      ...{ local: 0, session: 0, width: 1440, isDark: false, isFakeClock: false },
+      local: 0,
+      session: 0,
+      width: 1440,
+      isDark: false,
+      isFakeClock: false,
       hovered: expect.stringMatching(/^<main/),
     });
   expect(await page.context().cookies()).toEqual([]);

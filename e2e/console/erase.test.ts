@@ -137,7 +137,9 @@ test('incidents of the same days go, too, where one says so', async () => {
   const { service } = filled;
   const { json: incident } = await service.call('POST', '/incidents', {
     body: {
-      ...{ tenant: 'CA', type: 'incident.created', data: { name: 'Erika' } },
+      tenant: 'CA',
+      type: 'incident.created',
+      data: { name: 'Erika' },
       occurred_at: '1999-02-03T00:00:00Z',
     },
   });

@@ -22,7 +22,11 @@ test('a split of a version with groups is made by a job alone, and nobody estima
   const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
   expect((await filled.service.call('POST', '/enrichment/tags', { body })).status).toBe(201);
   const version = await freezeVersion(filled.service, {
-    ...{ tenant: 'TX', dataset: 'training', name: 'grouped', shares, group_by: 'delay' },
+    tenant: 'TX',
+    dataset: 'training',
+    name: 'grouped',
+    shares,
+    group_by: 'delay',
   });
   const page = await filled.open(`/records?tenant=TX&panel=export/${version.id}`);
   const panel = drawerOf(page);

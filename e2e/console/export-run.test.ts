@@ -199,10 +199,7 @@ test(
       .getByRole('region', { name: 'The same on the command line' })
       .locator('code')
       .innerText();
-    expect(await runLine(line)).toEqual({
-      name: 'TX_DFW_2001-03-02_2001-03-03.csv',
-      rows: 86,
-    });
+    expect(await runLine(line)).toEqual({ name: 'TX_DFW_2001-03-02_2001-03-03.csv', rows: 86 });
   },
   patient.timeout * 3,
 );

@@ -254,8 +254,13 @@ test('says of a failed export why, and where its records are', async () => {
   const page = await filled.openBlank();
   const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
   const failed = {
-    ...{ ...job, state: 'failed', has_file: false, rows_done: 800, percent: 66.6 },
-    ...{ error_code: 'version_changed', error: '12 records were erased. Freeze a new version.' },
+    ...job,
+    state: 'failed',
+    has_file: false,
+    rows_done: 800,
+    percent: 66.6,
+    error_code: 'version_changed',
+    error: '12 records were erased. Freeze a new version.',
   };
   await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: failed }));
   await filled.openIn(page, `/exports?panel=export/${waiting}`);

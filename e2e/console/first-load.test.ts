@@ -23,11 +23,7 @@ const starts = {
     shown: (page: Page) => page.getByText('3,400', { exact: true }).first(),
     most: 230_000,
   },
-  RECORDS: {
-    place: '/#/records',
-    shown: (page: Page) => treeNode(page, 'TX'),
-    most: 256_000,
-  },
+  RECORDS: { place: '/#/records', shown: (page: Page) => treeNode(page, 'TX'), most: 256_000 },
 };
 
 test.each(['OVERVIEW', 'RECORDS'] as const)(

@@ -33,7 +33,9 @@ async function makeJobs(service: Service) {
     verification: await idOf('/retention/verify', { tenant: 'CA' }),
     retry: await idOf('/webhook/dlq/retry', { tenant: 'nobody' }),
     version: await idOf('/enrichment/dataset-versions', {
-      ...{ tenant: 'TX', dataset: 'training', name: 'spring' },
+      tenant: 'TX',
+      dataset: 'training',
+      name: 'spring',
     }),
     export: await idOf('/exports/csv', { tenant: 'TX' }),
     unwanted: await idOf('/exports/csv', { tenant: 'CA' }),

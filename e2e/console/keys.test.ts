@@ -31,12 +31,14 @@ async function readSheet(page: Page): Promise<Line[]> {
   await page.keyboard.press('?');
   const sheet = page.getByRole('dialog', { name: 'Keys' });
   await sheet.waitFor();
-  const lines = await sheet.locator('dl > div').evaluateAll((rows) =>
-    rows.map((row) => ({
-      text: `${row.closest('section')?.querySelector('h3')?.textContent}: ${row.querySelector('dt')?.textContent}`,
-      keys: [...row.querySelectorAll('kbd')].map((key) => key.textContent ?? ''),
-    })),
-  );
+  const lines = await sheet
+    .locator('dl > div')
+    .evaluateAll((rows) =>
+      rows.map((row) => ({
+        text: `${row.closest('section')?.querySelector('h3')?.textContent}: ${row.querySelector('dt')?.textContent}`,
+        keys: [...row.querySelectorAll('kbd')].map((key) => key.textContent ?? ''),
+      })),
+    );
   await page.keyboard.press('Escape');
   await sheet.waitFor({ state: 'detached' });
   return lines;

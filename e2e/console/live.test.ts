@@ -6,7 +6,10 @@ import { startEmpty } from './lib/filled-service.ts';
 const live = useConsole(startEmpty);
 
 const record = (store: string, n: number) => ({
-  ...{ tenant: 'TX', store, event_id: `e${n}`, enrichment: { n } },
+  tenant: 'TX',
+  store,
+  event_id: `e${n}`,
+  enrichment: { n },
   occurred_at: new Date(Date.UTC(2001, 2, 1, 0, n)).toISOString(),
 });
 const numbers = (count: number, from: number) => Array.from({ length: count }, (_, n) => from + n);

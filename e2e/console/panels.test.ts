@@ -32,12 +32,7 @@ const cases = (): readonly Case[] => [
   { place: bigLeaf, panel: 'export', title: /^EXPORT TX › DFW › 2001-03/, open: press('EXPORT…') },
   { place: bigLeaf, panel: 'tag', title: /^TAG DAYS OF TX › DFW/, open: press('TAG…') },
   { place: versions, panel: 'freeze', title: /^FREEZE A DATASET OF TX/, open: press('FREEZE…') },
-  {
-    place: versions,
-    panel: `version/${ids.version}`,
-    title: /^VERSION spring/,
-    open: openFirst,
-  },
+  { place: versions, panel: `version/${ids.version}`, title: /^VERSION spring/, open: openFirst },
   {
     place: versions,
     panel: `export/${ids.version}`,

@@ -228,9 +228,16 @@ test('alerts of a failed move that none has made good, and of none that was call
   const page = await filled.openBlank({ expected: [/404 \(Not Found\).*mov_bad$/] });
   const failed = (id: string, code: string, error: string) => ({
     ...move,
-    ...{ id, state: 'failed', failed_in: 'copied', planned_at: '2099-01-01T00:00:00Z' },
-    ...{ verified_at: null, switched_at: null, removed_at: null },
-    ...{ failed_at: '2099-01-01T00:00:01Z', error_code: code, error },
+    id,
+    state: 'failed',
+    failed_in: 'copied',
+    planned_at: '2099-01-01T00:00:00Z',
+    verified_at: null,
+    switched_at: null,
+    removed_at: null,
+    failed_at: '2099-01-01T00:00:01Z',
+    error_code: code,
+    error,
   });
   await page.route('**/api/v1/retention/moves?state=failed**', (route) =>
     route.fulfill({

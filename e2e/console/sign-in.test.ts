@@ -14,7 +14,8 @@ const world = use(
     const installation = await createInstallation();
     const service = await installation.start({
       ...identitySettings(identity.issuer, testClient.secret),
-      ...{ SVC_PORT: String(port), SVC_PUBLIC_URL: publicUrl },
+      SVC_PORT: String(port),
+      SVC_PUBLIC_URL: publicUrl,
     });
     return { identity, installation, service, publicUrl };
   },
@@ -27,8 +28,11 @@ const world = use(
 test('a colleague signs in, confirms and signs out at the identity server, and finds their name in the log', async () => {
   const browser = await launchBrowser();
   const context = await browser.newContext({
-    ...{ baseURL: world.publicUrl, viewport: { width: 1440, height: 900 } },
-    ...{ reducedMotion: 'reduce', locale: 'en-US', timezoneId: 'UTC' },
+    baseURL: world.publicUrl,
+    viewport: { width: 1440, height: 900 },
+    reducedMotion: 'reduce',
+    locale: 'en-US',
+    timezoneId: 'UTC',
   });
   context.setDefaultTimeout(40_000);
   try {

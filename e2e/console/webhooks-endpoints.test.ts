@@ -110,7 +110,9 @@ test('says how an endpoint is sent to in a section that opens where something is
   await page.getByText('Saved').waitFor();
   const { delivery } = (await service.call('GET', `/webhook/endpoints/${id}`)).json;
   expect(delivery).toMatchObject({
-    ...{ timeout_seconds: 5, no_retry_on: [400, 422], public_key: expect.any(String) },
+    timeout_seconds: 5,
+    no_retry_on: [400, 422],
+    public_key: expect.any(String),
     signature: { header: 'X-Sig', value: 'sha256={hex}', signs: '{body}' },
   });
   await form.getByRole('button', { name: 'Close settings' }).click();

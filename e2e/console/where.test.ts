@@ -18,7 +18,9 @@ beforeAll(async () => {
           String(part).padStart(2, '0'),
         );
         return {
-          ...{ tenant: 'TX', store: 'DFW', event_id: `e${String(n).padStart(5, '0')}` },
+          tenant: 'TX',
+          store: 'DFW',
+          event_id: `e${String(n).padStart(5, '0')}`,
           occurred_at: `2001-03-05T0${Math.floor(n / 3600)}:${minute}:${second}Z`,
           enrichment: { n, tags: n % 2 === 0 ? ['even'] : [] },
         };

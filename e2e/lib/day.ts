@@ -47,11 +47,7 @@ export async function startDay(): Promise<Day> {
   const citus = pgConfig === undefined ? null : await startCitus(folder, pgConfig);
   const database = citus === null ? await createTestDatabase() : null;
   const databaseUrl = citus?.coordinator.url ?? database?.url ?? '';
-  const env = {
-    ...webhookSettings,
-    DATABASE_URL: databaseUrl,
-    SVC_COLD_GRACE_SECONDS: '0',
-  };
+  const env = { ...webhookSettings, DATABASE_URL: databaseUrl, SVC_COLD_GRACE_SECONDS: '0' };
   const installation = await createInstallation({ isFresh: true });
   let service = await installation.start(env);
 

@@ -82,10 +82,8 @@ async function link(folder: string, archive: string): Promise<void> {
   }
 }
 
-export async function readManifest(folder: string): Promise<{
-  name: string;
-  version: string;
-  dependencies: Record<string, string>;
-}> {
+export async function readManifest(
+  folder: string,
+): Promise<{ name: string; version: string; dependencies: Record<string, string> }> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
 }

@@ -119,10 +119,7 @@ function streamSlowly(
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${service.url}/api/v1/enrichment/records`, {
       method: 'POST',
-      headers: {
-        authorization: `Bearer ${service.token}`,
-        'content-type': 'application/x-ndjson',
-      },
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/x-ndjson' },
     });
     request.on('error', reject);
     request.on('response', (response) => {

@@ -8,10 +8,7 @@ import { waitFor } from '../lib/wait-for.ts';
 
 const installation = useInstallation('each');
 
-const settings = {
-  SVC_LOG_LEVEL: 'error',
-  SVC_COLD_GRACE_SECONDS: '1',
-};
+const settings = { SVC_LOG_LEVEL: 'error', SVC_COLD_GRACE_SECONDS: '1' };
 /** What a move has just reached when the service is killed, round by round. */
 const states = ['planned', 'copied', 'verified', 'switched', 'planned', 'switched'];
 

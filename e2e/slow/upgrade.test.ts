@@ -140,8 +140,11 @@ test('incidents, deliveries and dead letters are there, and drain to a receiver 
 
 test('an incident that is reported again is the same, and a new one is delivered', async () => {
   const sent = {
-    ...{ tenant: 'TX', type: 'incident.created', occurred_at: '2001-03-05T14:07:09.123456Z' },
-    ...{ data: { n: 1, score: 0.97, text: 'çą' }, idempotency_key: 'incident.created-1' },
+    tenant: 'TX',
+    type: 'incident.created',
+    occurred_at: '2001-03-05T14:07:09.123456Z',
+    data: { n: 1, score: 0.97, text: 'çą' },
+    idempotency_key: 'incident.created-1',
   };
   const again = await service.call('POST', '/incidents', { body: sent });
   const known = expected.incidents.map(({ id }) => id);

@@ -21,11 +21,7 @@ import {
 
 const apiOnly = { ...webhookSettings, SVC_ROLES: 'api' };
 // Long enough that what is in flight still is when a drainer is frozen.
-const drainerOnly = {
-  ...webhookSettings,
-  SVC_ROLES: 'drainer',
-  SVC_WEBHOOK_TIMEOUT_SECONDS: '3',
-};
+const drainerOnly = { ...webhookSettings, SVC_ROLES: 'drainer', SVC_WEBHOOK_TIMEOUT_SECONDS: '3' };
 
 async function withWorld(work: (installation: Installation, receiver: Receiver) => Promise<void>) {
   const [installation, receiver] = await Promise.all([createInstallation(), startReceiver()]);

@@ -9,10 +9,7 @@ const script = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** The themes differ in nothing but their colours, so one of them is searched by all rules, which takes twice as long. */
 const themes = {
   light: {
-    rules: {
-      'label-content-name-mismatch': { enabled: true },
-      'target-size': { enabled: true },
-    },
+    rules: { 'label-content-name-mismatch': { enabled: true }, 'target-size': { enabled: true } },
   },
   dark: { runOnly: ['color-contrast', 'link-in-text-block'] },
 };

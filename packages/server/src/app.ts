@@ -115,7 +115,13 @@ export async function startService(
     const notices = createNotices(host);
     const copies = createAuditCopies(host);
     const http = createHttp(host, {
-      ...{ presence, retention, counting, jobs, bulkJobs, replays, notices },
+      presence,
+      retention,
+      counting,
+      jobs,
+      bulkJobs,
+      replays,
+      notices,
     });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
@@ -186,7 +192,12 @@ async function openHost(own: Pick<Host, 'settings' | 'log' | 'db' | 'closers'>):
   const waiting = createWaiting();
   return {
     ...own,
-    ...{ state, metrics, traces, wakeUp, cold, waiting },
+    state,
+    metrics,
+    traces,
+    wakeUp,
+    cold,
+    waiting,
     paceOf: (work) =>
       createPace({
         // Who waits for a connection has a request that waits longer, whatever has taken the connections.

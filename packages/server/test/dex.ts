@@ -88,14 +88,20 @@ function configurationOf({
     ...(hasSessions && { sessions: { absoluteLifetime: '1h', validIfNotUsedFor: '1h' } }),
     staticClients: [
       {
-        ...{ id: testClient.id, secret: testClient.secret, name: 'svcctl' },
+        id: testClient.id,
+        secret: testClient.secret,
+        name: 'svcctl',
         redirectURIs: [`${publicUrl}/sign-in/callback`],
         postLogoutRedirectURIs: [`${publicUrl}/`],
       },
     ],
     enablePasswordDB: true,
     staticPasswords: Object.entries(colleagues).map(([id, { name, email, groups }]) => ({
-      ...{ userID: id, username: id, name, email, groups },
+      userID: id,
+      username: id,
+      name,
+      email,
+      groups,
       hash: hashOfPassword,
     })),
   };

@@ -58,7 +58,9 @@ export async function startForger(): Promise<Forger> {
       const isOwn = waiting?.asked.get('code_challenge') === verifier.digest('base64url');
       if (waiting === undefined || !isOwn) return say(400, { error: 'invalid_grant' });
       return say(200, {
-        ...{ access_token: 'opaque', token_type: 'Bearer', expires_in: 60 },
+        access_token: 'opaque',
+        token_type: 'Bearer',
+        expires_in: 60,
         id_token: await sign(waiting),
       });
     };
@@ -74,9 +76,17 @@ export async function startForger(): Promise<Forger> {
   const sign = async ({ asked, forgery }: Waiting): Promise<string> => {
     const now = Math.floor(Date.now() / 1000);
     const honest: Record<string, unknown> = {
-      ...{ iss: issuer, sub: 'ada', aud: testClient.id, iat: now, exp: now + 60, auth_time: now },
-      ...{ nonce: asked.get('nonce'), name: 'Ada King', email: 'ada@acme.example' },
-      ...{ email_verified: true, groups: ['ops'] },
+      iss: issuer,
+      sub: 'ada',
+      aud: testClient.id,
+      iat: now,
+      exp: now + 60,
+      auth_time: now,
+      nonce: asked.get('nonce'),
+      name: 'Ada King',
+      email: 'ada@acme.example',
+      email_verified: true,
+      groups: ['ops'],
     };
     const claims = { ...honest, ...forgery.claims };
     for (const name of forgery.without ?? []) delete claims[name];

@@ -44,13 +44,13 @@ export function openBrowser(service: TestService): TestBrowser {
     async call(method, path, body, headers = {}) {
       const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
       const own = {
-        ...{ origin: service.publicUrl, 'sec-fetch-site': 'same-origin' },
-        ...{
-          'x-forwarded-for': address,
-          'x-forwarded-proto': new URL(service.publicUrl).protocol.slice(0, -1),
-          cookie,
-          ...headers,
-        },
+        origin: service.publicUrl,
+        'sec-fetch-site': 'same-origin',
+
+        'x-forwarded-for': address,
+        'x-forwarded-proto': new URL(service.publicUrl).protocol.slice(0, -1),
+        cookie,
+        ...headers,
       };
       const answer = await service.call(method, path, { token: null, headers: own, body });
       for (const text of answer.headers.getSetCookie()) {

@@ -169,7 +169,9 @@ function combine(node: SyntaxNode, context: Context): Value {
   if (count === undefined) throw new Error(`the tests do not know ${op}`);
   if (typeof a === 'number' && typeof b === 'number') return count(a, b);
   return pairsOf(a, b, labels).map(({ series, x, y }) => ({
-    ...{ name: '', labels: series.labels, value: count(x, y) },
+    name: '',
+    labels: series.labels,
+    value: count(x, y),
   }));
 }
 

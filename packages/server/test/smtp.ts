@@ -28,8 +28,14 @@ export async function startSmtpReceiver(): Promise<SmtpReceiver> {
   const waiting = new Set<() => void>();
   let refused: Readonly<Record<string, string>> = {};
   const usual: Readonly<Record<string, string>> = {
-    ...{ EHLO: '250-mail.example\r\n250 AUTH PLAIN', HELO: '250 mail.example', AUTH: '235 ok' },
-    ...{ MAIL: '250 ok', RCPT: '250 ok', DATA: '354 go on', QUIT: '221 bye', RSET: '250 ok' },
+    EHLO: '250-mail.example\r\n250 AUTH PLAIN',
+    HELO: '250 mail.example',
+    AUTH: '235 ok',
+    MAIL: '250 ok',
+    RCPT: '250 ok',
+    DATA: '354 go on',
+    QUIT: '221 bye',
+    RSET: '250 ok',
   };
   const server = createServer((socket) => {
     sockets.add(socket);

@@ -72,7 +72,8 @@ const columns: readonly Column<Approval>[] = [
     cell: ({ state, expires_at: at }) => (state === 'waiting' ? <Moment at={at} /> : '–'),
   }),
   column.text('ended_by', 'ENDED BY', 120, {
-    ...{ rank: 2, card: 'line' },
+    rank: 2,
+    card: 'line',
     value: ({ ended_by }) => ended_by?.name ?? null,
   }),
 ];
@@ -82,9 +83,7 @@ export function ApprovalPanel({ id, onClose }: { id: string; onClose: () => void
   const query = useRead<Approval & { body: unknown }>(
     [...accessKey, 'approvals', id],
     approvalPath(id),
-    {
-      isOne: true,
-    },
+    { isOne: true },
   );
   return (
     <Drawer

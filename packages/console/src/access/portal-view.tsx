@@ -51,11 +51,10 @@ function nameOf({ tenant, subject }: PortalLink): string {
   return subject === null ? tenant : `${subject} of ${tenant}`;
 }
 
-const states = {
-  new: 'not opened yet',
-  open: 'open',
-  ended: 'ended',
-} as const satisfies Record<PortalLink['state'], string>;
+const states = { new: 'not opened yet', open: 'open', ended: 'ended' } as const satisfies Record<
+  PortalLink['state'],
+  string
+>;
 
 const column = columnsOf<PortalLink>();
 

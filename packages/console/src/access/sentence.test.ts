@@ -2,7 +2,11 @@ import { expect, it } from 'vitest';
 import { namesIn, sentenceOf } from './sentence.ts';
 
 const entry = (action: string, more: object = {}) => ({
-  ...{ action, target: null, tenants: null, before: null, after: null },
+  action,
+  target: null,
+  tenants: null,
+  before: null,
+  after: null,
   ...more,
 });
 const endpoint = { target: 'ep_0123456789abcdef', tenants: ['TX'] };

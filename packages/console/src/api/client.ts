@@ -240,11 +240,7 @@ async function send(
     if (cause instanceof ApiError || signal?.aborted) throw cause;
     throw timeout.aborted
       ? new ApiError(
-          {
-            status: 0,
-            code: 'timeout',
-            detail: `No answer within ${timeoutMillis / 1000} s.`,
-          },
+          { status: 0, code: 'timeout', detail: `No answer within ${timeoutMillis / 1000} s.` },
           { cause },
         )
       : new ApiError(

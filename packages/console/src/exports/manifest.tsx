@@ -78,16 +78,18 @@ function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
         className={`numbers ${classes.parts}`}
         label="Parts of the file"
         head={['PART', 'ROWS', 'SIZE', 'DIGEST', 'SHA-256']}
-        rows={parts.slice(0, mostParts).map(({ rows, bytes, digest, sha256 }, index) => ({
-          key: String(index),
-          cells: [
-            index + 1,
-            formatCount(rows),
-            formatBytes(bytes),
-            digest,
-            <span key="sha256" title={sha256}>{`${sha256.slice(0, 8)}…`}</span>,
-          ],
-        }))}
+        rows={parts
+          .slice(0, mostParts)
+          .map(({ rows, bytes, digest, sha256 }, index) => ({
+            key: String(index),
+            cells: [
+              index + 1,
+              formatCount(rows),
+              formatBytes(bytes),
+              digest,
+              <span key="sha256" title={sha256}>{`${sha256.slice(0, 8)}…`}</span>,
+            ],
+          }))}
       />
       {parts.length > mostParts && (
         <p className="muted">

@@ -2,21 +2,29 @@ import { expect, test } from 'vitest';
 import { toNewSchedule } from './new-schedule-panel.tsx';
 
 const values: Parameters<typeof toNewSchedule>[0] = {
-  ...{
-    tenant: ' TX ',
-    name: '',
-    cron: '0 2 * * *',
-    to: '/srv/exports/{date}',
-    store: '',
-    where: '',
-  },
-  ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now', webhook: false },
-  ...{ typed: true, lines: 'openai-chat', templateText: '' },
+  tenant: ' TX ',
+  name: '',
+  cron: '0 2 * * *',
+  to: '/srv/exports/{date}',
+  store: '',
+  where: '',
+  keyId: 'left from before',
+  secret: 's',
+  format: 'csv',
+  starts: 'now',
+  webhook: false,
+  typed: true,
+  lines: 'openai-chat',
+  templateText: '',
 };
 
 test('what is left empty is left out, and a folder has no key', () => {
   expect(toNewSchedule(values)).toEqual({
-    ...{ tenant: 'TX', cron: '0 2 * * *', to: '/srv/exports/{date}', format: 'csv', starts: 'now' },
+    tenant: 'TX',
+    cron: '0 2 * * *',
+    to: '/srv/exports/{date}',
+    format: 'csv',
+    starts: 'now',
   });
 });
 
@@ -24,7 +32,8 @@ test('a bucket has its key, and the secret is sent as it was given', () => {
   const to = ' s3://acme/x ';
   const made = toNewSchedule({ ...values, to, keyId: ' AK ', secret: ' s ', webhook: true });
   expect(made).toMatchObject({
-    ...{ to: 's3://acme/x', webhook: true },
+    to: 's3://acme/x',
+    webhook: true,
     credentials: { access_key_id: 'AK', secret_access_key: ' s ' },
   });
 });

@@ -38,8 +38,15 @@ export function NewSchedulePanel(props: {
 }
 
 const empty = {
-  ...{ tenant: '', name: '', cron: '0 2 * * *', to: '', store: '', where: '' },
-  ...{ keyId: '', secret: '', templateText: '' },
+  tenant: '',
+  name: '',
+  cron: '0 2 * * *',
+  to: '',
+  store: '',
+  where: '',
+  keyId: '',
+  secret: '',
+  templateText: '',
 };
 type Values = typeof empty & {
   format: ExportFormat;
@@ -58,7 +65,11 @@ export function toNewSchedule(values: Values): NewSchedule {
     text.trim() === '' ? [] : [[name, text.trim()]],
   );
   return {
-    ...{ tenant: tenant.trim(), cron: cron.trim(), to: to.trim(), format, starts },
+    tenant: tenant.trim(),
+    cron: cron.trim(),
+    to: to.trim(),
+    format,
+    starts,
     ...Object.fromEntries(given),
     ...(format === 'parquet' && typed && { typed }),
     ...(template !== undefined && { template }),
@@ -78,7 +89,11 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
   const form = useForm<Values, Schedule>({
     first: {
       ...empty,
-      ...{ format: 'parquet', starts: 'all', typed: false, lines: 'records', webhook: false },
+      format: 'parquet',
+      starts: 'all',
+      typed: false,
+      lines: 'records',
+      webhook: false,
     },
     call: (values) => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
     onDone: ({ id, name }) => {

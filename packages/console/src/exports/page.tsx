@@ -50,13 +50,21 @@ export function ExportsPage(): ReactNode {
     <ListPage>
       {view === 'schedules' ? (
         <SchedulesView
-          {...{ views, search, update, isAdmin, open: schedule }}
+          views={views}
+          search={search}
+          update={update}
+          isAdmin={isAdmin}
+          open={schedule}
           onOpen={(id) => panel.open('schedule', id)}
           onNew={() => panel.open('new-schedule')}
         />
       ) : (
         <JobsView
-          {...{ views, search, update, cancelling, open: opened }}
+          views={views}
+          search={search}
+          update={update}
+          cancelling={cancelling}
+          open={opened}
           onOpen={(id) => panel.open('export', id)}
         />
       )}

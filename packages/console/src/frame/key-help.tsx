@@ -103,10 +103,7 @@ const keyGroups: readonly KeyGroup[] = [
       { keys: ['a … z'], text: 'Jump to a name' },
     ],
   },
-  {
-    name: 'On the chosen node of RECORDS',
-    lines: [{ keys: ['t'], text: 'Tag its days' }],
-  },
+  { name: 'On the chosen node of RECORDS', lines: [{ keys: ['t'], text: 'Tag its days' }] },
   {
     name: 'In the calendar of days',
     lines: [
@@ -118,14 +115,8 @@ const keyGroups: readonly KeyGroup[] = [
       { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to it' },
     ],
   },
-  {
-    name: 'On the edge of the tree',
-    lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }],
-  },
-  {
-    name: 'On the edge of a panel',
-    lines: [{ keys: ['←', '→'], text: 'Wider, narrower panel' }],
-  },
+  { name: 'On the edge of the tree', lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }] },
+  { name: 'On the edge of a panel', lines: [{ keys: ['←', '→'], text: 'Wider, narrower panel' }] },
   {
     name: 'In the head of a list',
     lines: [

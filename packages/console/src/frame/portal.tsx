@@ -57,8 +57,10 @@ export function createPortalRouter(client: QueryClient, parts: Parts) {
       ]),
     ]),
     history: createHashHistory(),
-    ...{ parseSearch, stringifySearch },
-    ...{ defaultPreload: false, scrollRestoration: false },
+    parseSearch,
+    stringifySearch,
+    defaultPreload: false,
+    scrollRestoration: false,
     defaultErrorComponent: parts.PageFault,
   });
 }
@@ -76,7 +78,9 @@ function OpenPage({ parts }: { parts: Parts }): ReactNode {
     queryKey: ['portal', code],
     queryFn: () => api.post<Actor>('/portal/session', { code }),
     staleTime: Number.POSITIVE_INFINITY,
-    ...{ gcTime: 0, refetchOnMount: false, retry: false },
+    gcTime: 0,
+    refetchOnMount: false,
+    retry: false,
   });
   const { data } = opening;
   useEffect(() => {

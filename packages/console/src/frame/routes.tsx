@@ -71,8 +71,14 @@ const AccessPage = lazyPage('AccessPage', () => import('../access/page.tsx'));
  * scripts of its own, and these would take more bytes and requests of whoever opens the console.
  */
 export const portalParts = {
-  ...{ EndpointsPage, DeliveriesPage, IncidentsPage, PageFault },
-  ...{ actorQuery, ThemeSwitch, ZoneSwitch, Toasts },
+  EndpointsPage,
+  DeliveriesPage,
+  IncidentsPage,
+  PageFault,
+  actorQuery,
+  ThemeSwitch,
+  ZoneSwitch,
+  Toasts,
 };
 
 type Raw = Record<string, unknown>;

@@ -36,7 +36,10 @@ export function JobDrawer({ id, onClose }: { id: string; onClose: () => void }):
   const kind = job.data === undefined ? 'JOB' : jobNames[job.data.kind].toUpperCase();
   return (
     <Drawer
-      {...{ kind, title: id, id, onClose }}
+      kind={kind}
+      title={id}
+      id={id}
+      onClose={onClose}
       noun="job"
       query={job}
       rows={10}

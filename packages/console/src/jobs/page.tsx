@@ -72,7 +72,8 @@ const columns: readonly Column<ListedJob>[] = [
   column.text('tenant', 'TENANT', 72, { rank: 4 }),
   column.own('done', 'DONE', 56, { isFigure: true, rank: 2, value: percentText }),
   column.text('requested_by', 'BY', 104, {
-    ...{ rank: 3, card: 'note' },
+    rank: 3,
+    card: 'note',
     value: ({ requested_by: by }) => by ?? 'the schedule',
   }),
   column.moment('requested_at', 'ASKED', 88, { rank: 1, card: 'note' }),

@@ -38,8 +38,11 @@ export function PauseButton({ job }: { job: ListedJob }): ReactNode {
 }
 
 const outcomes = {
-  ...{ delivered: 'delivered', waiting: 'wait', pending: 'failed and tried again' },
-  ...{ abandoned: 'abandoned', discarded: 'discarded' },
+  delivered: 'delivered',
+  waiting: 'wait',
+  pending: 'failed and tried again',
+  abandoned: 'abandoned',
+  discarded: 'discarded',
 } as const;
 
 /** What became of the deliveries of a replay, and where they go. */
@@ -48,10 +51,7 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
   const replay = useRead<Replay>(
     ['jobs', 'replay', id, state],
     `/webhook/replays/${encodeURIComponent(id)}`,
-    {
-      isOne: true,
-      follow: [({ outcome }) => outcome.waiting + outcome.pending > 0, 2000],
-    },
+    { isOne: true, follow: [({ outcome }) => outcome.waiting + outcome.pending > 0, 2000] },
   );
   const { data } = replay;
   if (data === undefined) return null;

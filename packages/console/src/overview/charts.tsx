@@ -47,7 +47,9 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
             <Card key={title} title={title}>
               {bars !== null && (
                 <Bars
-                  {...{ label, bars, height: height - 40 }}
+                  label={label}
+                  bars={bars}
+                  height={height - 40}
                   {...(series && { series })}
                   {...(say && { say })}
                   onOpen={(name) => {

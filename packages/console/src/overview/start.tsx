@@ -25,10 +25,7 @@ export function Start({ records }: { records: RecordsOverview }): ReactNode {
   const endpoints = useRead<Page<Endpoint>>(
     ['webhooks', 'endpoints', 'first'],
     '/webhook/endpoints',
-    {
-      ...read,
-      params: { limit: 1 },
-    },
+    { ...read, params: { limit: 1 } },
   );
   const isWriter = ({ scopes }: AccessToken) => scopes.includes('enrichment:write');
   const steps = [

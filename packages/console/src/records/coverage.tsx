@@ -56,11 +56,7 @@ export function coverageText(coverage: Coverage): string {
 }
 
 /** The lengths of three stretches of a bar, from its start: in training only, in both, in fine-tuning only. */
-type CoverageParts = {
-  readonly training: number;
-  readonly both: number;
-  readonly fine: number;
-};
+type CoverageParts = { readonly training: number; readonly both: number; readonly fine: number };
 
 /** The stretches of a bar of this width. A few records give a visible line, and only all of them a full bar. */
 export function coverageParts(coverage: Coverage, width: number): CoverageParts {

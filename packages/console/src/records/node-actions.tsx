@@ -8,26 +8,26 @@ import { whereFree } from '../ui/keys.ts';
 import { useSession } from '../ui/session.ts';
 
 /** The buttons for what can be done with the chosen node. */
-export function NodeActions(props: {
-  onExport: () => void;
-  onTag: () => void;
-  onErase: () => void;
+export function NodeActions({
+  onOpen,
+}: {
+  onOpen: (panel: 'export' | 'tag' | 'erase') => void;
 }): ReactNode {
   const { hasScope } = useSession();
   const { copied, copy } = useClipboard({ timeout: 1500 });
   return (
     <>
-      <ScopedButton scope="analytics:read" icon={<DownloadIcon />} onClick={props.onExport}>
+      <ScopedButton scope="analytics:read" icon={<DownloadIcon />} onClick={() => onOpen('export')}>
         EXPORT…
       </ScopedButton>
-      <TagButton onTag={props.onTag} />
+      <TagButton onTag={() => onOpen('tag')} />
       <Button
         leftSection={copied ? <CheckIcon /> : <LinkIcon />}
         onClick={() => copy(window.location.href)}
       >
         <span aria-live="polite">{copied ? 'COPIED' : 'COPY LINK'}</span>
       </Button>
-      {hasScope('admin') && <MoreActions onErase={props.onErase} />}
+      {hasScope('admin') && <MoreActions onErase={() => onOpen('erase')} />}
     </>
   );
 }

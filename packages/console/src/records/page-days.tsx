@@ -27,10 +27,12 @@ export function PageDays(props: PageDaysProps): ReactNode {
   );
   return (
     <div>
-      <DayField {...field} {...{ days: search, first, last }} months={months} />
+      <DayField {...field} days={search} first={first} last={last} months={months} />
       {hasQuarters && month === undefined && months !== undefined && (
         <Quarters
-          {...{ days: search, months, bounds: allDays }}
+          days={search}
+          months={months}
+          bounds={allDays}
           onChoose={(quarter) => props.onChange({ ...readRange(quarter, new Date()) })}
         />
       )}

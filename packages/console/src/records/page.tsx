@@ -98,13 +98,7 @@ export function RecordsPage(): ReactNode {
             <NodeFacts
               path={path}
               facts={facts}
-              actions={
-                <NodeActions
-                  onExport={() => panel.open('export')}
-                  onTag={() => panel.open('tag')}
-                  onErase={() => panel.open('erase')}
-                />
-              }
+              actions={<NodeActions onOpen={panel.open} />}
               onChoose={choose}
               onPick={picker.open}
             />
@@ -125,7 +119,13 @@ export function RecordsPage(): ReactNode {
           </>
         )}
       </div>
-      <RecordsPanels {...{ panel, search, update }} facts={facts.data} fields={views.fields} />
+      <RecordsPanels
+        panel={panel}
+        search={search}
+        update={update}
+        facts={facts.data}
+        fields={views.fields}
+      />
     </div>
   );
 }

@@ -102,8 +102,12 @@ describe('changes', () => {
   it('another node drops days, page and drawer, and keeps view and filters', () => {
     const days = { ...search, view: 'days', dataset: 'training' } as const;
     expect(chooseNode(days, { tenant: 'CA' })).toEqual({
-      ...{ tenant: 'CA', open: 'TX', kind: 'departure', where: 'n = 1' },
-      ...{ view: 'days', dataset: 'training' },
+      tenant: 'CA',
+      open: 'TX',
+      kind: 'departure',
+      where: 'n = 1',
+      view: 'days',
+      dataset: 'training',
     });
     expect(chosenNode(chooseNode(search, null))).toBeNull();
     expect(chooseNode({ tenant: 'TX', view: 'days', panel: 'tag' }, null)).toEqual({});
@@ -134,7 +138,8 @@ describe('changes', () => {
     expect(changeFilters(search, { kind: 'arrival' })).toEqual({ ...kept, kind: 'arrival' });
     expect(changeFilters({ ...search, panel: 'tag' }, { kind: undefined })).toEqual({
       ...kept,
-      ...{ kind: undefined, panel: 'tag' },
+      kind: undefined,
+      panel: 'tag',
     });
   });
 });

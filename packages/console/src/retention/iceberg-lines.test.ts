@@ -3,22 +3,25 @@ import type { IcebergTable } from '../api/types.ts';
 import { readerLines, snapshotOf } from './iceberg-lines.ts';
 
 const snapshot = (id: number, records: string) => ({
-  ...{ 'snapshot-id': id, 'timestamp-ms': Date.UTC(2026, 2, 1), 'manifest-list': '' },
+  'snapshot-id': id,
+  'timestamp-ms': Date.UTC(2026, 2, 1),
+  'manifest-list': '',
   summary: { operation: 'replace', 'total-records': records, 'total-data-files': '2' },
 });
 const tableOf = (current: number, snapshots: ReturnType<typeof snapshot>[]): IcebergTable => ({
   'metadata-location': "file:///it's/cold/metadata.json",
-  metadata: {
-    ...{ 'table-uuid': 'u', 'last-updated-ms': 0 },
-    ...{ 'current-snapshot-id': current, snapshots },
-  },
+  metadata: { 'table-uuid': 'u', 'last-updated-ms': 0, 'current-snapshot-id': current, snapshots },
   config: {},
 });
 
 test('the snapshot is the current one, whatever its place among those that are kept', () => {
   expect(snapshotOf(tableOf(7, [snapshot(7, '120'), snapshot(5, '90')]))).toEqual({
-    ...{ id: '7', at: '2026-03-01T00:00:00Z', operation: 'replace' },
-    ...{ records: 120, files: 2, kept: 1 },
+    id: '7',
+    at: '2026-03-01T00:00:00Z',
+    operation: 'replace',
+    records: 120,
+    files: 2,
+    kept: 1,
   });
 });
 

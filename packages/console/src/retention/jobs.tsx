@@ -141,7 +141,11 @@ function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void 
   const total = Math.max(run.total_count ?? 0, done);
   return (
     <JobLine
-      {...{ state: run.state, isOpen: isAtWork(run), value: done, max: total, onDismiss }}
+      state={run.state}
+      isOpen={isAtWork(run)}
+      value={done}
+      max={total}
+      onDismiss={onDismiss}
       what={`Run: ${scopeText(run)}`}
       label="Progress of the run"
       count={runText(run, total)}
@@ -189,7 +193,10 @@ function VerificationLine(props: { verification: Verification; onDismiss: () => 
   const { state, tenant, requested_by: by, bytes_done, bytes_total } = verification;
   return (
     <JobLine
-      {...{ state, isOpen: isAtWork(verification), value: bytes_done, max: bytes_total ?? 0 }}
+      state={state}
+      isOpen={isAtWork(verification)}
+      value={bytes_done}
+      max={bytes_total ?? 0}
       onDismiss={props.onDismiss}
       what={`Verification: ${tenant === null ? 'all tenants' : `tenant ${tenant}`}${by === null ? '' : ` · by ${by}`}`}
       label="Progress of the verification"

@@ -26,7 +26,15 @@ import {
 /** The drawer of one move: how far it came, what proves it, and why it failed. */
 export function MoveDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
   return (
-    <Drawer kind="MOVE" title={id} {...{ id, onClose }} noun="move" query={useMove(id)} rows={12}>
+    <Drawer
+      kind="MOVE"
+      title={id}
+      id={id}
+      onClose={onClose}
+      noun="move"
+      query={useMove(id)}
+      rows={12}
+    >
       {(data) => <Move move={data} />}
     </Drawer>
   );

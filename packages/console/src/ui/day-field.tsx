@@ -73,7 +73,9 @@ export function DayField(props: DayFieldProps): ReactNode {
           </Popover.Target>
           <Popover.Dropdown>
             <DayChoices
-              {...{ days, bounds, months: props.months }}
+              days={days}
+              bounds={bounds}
+              months={props.months}
               onChoose={(written, isDone) => {
                 choose(written);
                 if (isDone) setOpen(false);

@@ -64,8 +64,5 @@ export function rangeText({
 /** The days of a range that may be chosen; null when there are none. */
 export function within(range: DayRange | null, { from, to }: DayRange): DayRange | null {
   if (range === null || range.to < from || range.from > to) return null;
-  return {
-    from: range.from < from ? from : range.from,
-    to: range.to > to ? to : range.to,
-  };
+  return { from: range.from < from ? from : range.from, to: range.to > to ? to : range.to };
 }

@@ -19,7 +19,7 @@ export function Drawer<Data>(props: {
 }): ReactNode {
   const { kind, title, id, noun, onClose } = props;
   return (
-    <Panel {...{ kind, title, id, onClose }} closeLabel={`Close ${noun}`}>
+    <Panel kind={kind} title={title} id={id} onClose={onClose} closeLabel={`Close ${noun}`}>
       <Loaded query={props.query} name={`the ${noun}`} rows={props.rows} isPanel>
         {(data) => (
           <>

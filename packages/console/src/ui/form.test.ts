@@ -12,7 +12,9 @@ test('faults stand at their fields, and what has none stands by itself', () => {
     fault('/other', 'Else.'),
   ];
   expect(faultsOf(refused({ errors }), ['address', 'types'], { url: 'address' })).toEqual({
-    ...{ address: 'No.', types: 'One. Two.', '': 'Else.' },
+    address: 'No.',
+    types: 'One. Two.',
+    '': 'Else.',
   });
 });
 

@@ -110,7 +110,9 @@ export function Banner({ className }: { className: string | undefined }): ReactN
     const shown = client.getQueryCache().findAll({ type: 'active' }).filter(isTold);
     return failureOf(
       shown.map((query) => ({
-        ...{ state: query.state, outage: outageOf(query), isStale: query.isStale() },
+        state: query.state,
+        outage: outageOf(query),
+        isStale: query.isStale(),
         isTrying: query.state.fetchStatus === 'fetching',
       })),
     );

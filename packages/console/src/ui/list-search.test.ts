@@ -13,10 +13,13 @@ const filters = {
 test('what a hash cannot mean is dropped, and the rest is kept', () => {
   const raw = { tenant: 42, state: 'lost', from: '2026-13-01', to: '2026-03-01', colour: 'red' };
   expect(readList({ ...raw, cursor: 'c', panel: 'x/1' }, filters, ['row'])).toEqual({
-    ...{ tenant: '42', to: '2026-03-01', cursor: 'c' },
+    tenant: '42',
+    to: '2026-03-01',
+    cursor: 'c',
   });
   expect(readList({ state: 'off', open: '1' }, filters, ['row'], { open: 'row' })).toEqual({
-    ...{ state: 'off', panel: 'row/1' },
+    state: 'off',
+    panel: 'row/1',
   });
 });
 
@@ -32,6 +35,10 @@ test('a filter takes with it those within it, and the cursor', () => {
 
 test('the API is asked for a page by its own names, and for both ends of the days', () => {
   expect(listParams(filters, { endpoint: 'ep_1', from: '2026-03-01', cursor: 'c' })).toEqual({
-    ...{ endpoint_id: 'ep_1', from: '2026-03-01', to: '2999-12-31', cursor: 'c', limit: 100 },
+    endpoint_id: 'ep_1',
+    from: '2026-03-01',
+    to: '2999-12-31',
+    cursor: 'c',
+    limit: 100,
   });
 });

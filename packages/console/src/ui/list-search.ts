@@ -28,10 +28,7 @@ export function readList<F extends Filters, Kind extends string>(
 ): ListSearch<F> {
   return {
     ...readFilters(search, filters),
-    ...withoutUndefined({
-      cursor: textOf(search.cursor),
-      panel: readPanel(search, panels, older),
-    }),
+    ...withoutUndefined({ cursor: textOf(search.cursor), panel: readPanel(search, panels, older) }),
   };
 }
 

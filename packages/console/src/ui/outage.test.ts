@@ -103,11 +103,15 @@ describe('what the banner tells', () => {
   });
   const good = (dataUpdatedAt: number, isStale = true) => ({
     state: stateOf({ dataUpdatedAt }),
-    ...{ outage: undefined, isStale, isTrying: true },
+    outage: undefined,
+    isStale,
+    isTrying: true,
   });
   const failing = (since: number, error?: Error) => ({
     state: failed(1, since, error),
-    ...{ outage: outage(since, error), isStale: false, isTrying: false },
+    outage: outage(since, error),
+    isStale: false,
+    isTrying: false,
   });
 
   test('is nothing while nothing fails', () => {

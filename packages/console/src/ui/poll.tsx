@@ -110,11 +110,7 @@ export function noPlaceholder(): undefined {
 export const exportsKey = ['exports'] as const;
 
 /** A search that goes from page to page, until it has found enough or is stopped. */
-export type Searching<To> = {
-  readonly to: To;
-  readonly found: number;
-  readonly stop: () => void;
-};
+export type Searching<To> = { readonly to: To; readonly found: number; readonly stop: () => void };
 
 /** A search may take many looks, and what it found does not change. */
 export const searchPollMillis = 600_000;

@@ -157,11 +157,7 @@ export const theme = createTheme({
  * theme.test.ts computes the contrasts.
  */
 export const cssVariables: CSSVariablesResolver = () => ({
-  variables: {
-    '--svc-row': '32px',
-    '--svc-header': '48px',
-    '--svc-mono': monospace,
-  },
+  variables: { '--svc-row': '32px', '--svc-header': '48px', '--svc-mono': monospace },
   light: {
     '--svc-ground': '#ffffff',
     '--svc-panel': '#fafafa',

@@ -24,18 +24,17 @@ import { webhooksKey } from './query-keys.ts';
 import { deliveryHref, incidentHref } from './search.ts';
 import { deliveryPath, type Retries, useDelivery } from './use-delivery.ts';
 
-type DeliveryDrawerProps = {
-  id: string;
-  retries: Retries;
-  onClose: () => void;
-};
+type DeliveryDrawerProps = { id: string; retries: Retries; onClose: () => void };
 
 /** The drawer of one delivery: why it waits, its attempts, and what is sent. */
 export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   const { id, onClose } = props;
   return (
     <Drawer
-      {...{ kind: 'DELIVERY', title: id, id, onClose }}
+      kind="DELIVERY"
+      title={id}
+      id={id}
+      onClose={onClose}
       noun="delivery"
       query={useDelivery(id)}
       rows={14}

@@ -28,7 +28,8 @@ export function useFound<Row>(
         read: (cursor, limit) => read({ cursor, limit }),
         rowsOf: ({ data }) => data,
         join: ({ data }, more) => ({ ...more, data: [...data, ...more.data] }),
-        ...{ enough: params.limit, mostLooks },
+        enough: params.limit,
+        mostLooks,
       });
     },
     isSearch

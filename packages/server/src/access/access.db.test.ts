@@ -130,10 +130,7 @@ const makeWith = async (token: string, request: Record<string, unknown>) => {
 test('a minted token expires with its creator, or earlier when asked, and never later', async () => {
   const maker = await service.makeToken({ name: 'brief', preset: 'admin', expires_at: expiry });
   const made = await makeWith(maker.token, { preset: 'admin' });
-  expect(made.json).toMatchObject({
-    expires_at: expiry,
-    creator: { id: maker.id, name: 'brief' },
-  });
+  expect(made.json).toMatchObject({ expires_at: expiry, creator: { id: maker.id, name: 'brief' } });
   const earlier = await makeWith(made.json.token, {
     preset: 'pipeline',
     expires_at: '2198-12-31T00:00:00Z',
@@ -208,7 +205,11 @@ test('what an unlimited admin without expiry made outlives it', async () => {
 test('a token that is being revoked leaves none behind that it makes at the same time', async () => {
   const maker = await service.makeToken({ preset: 'admin', expires_at: expiry });
   const creator: Actor = {
-    ...{ tokenId: maker.id, name: 'x', scopes: ['admin'], tenants: null, expiresAt: expiry },
+    tokenId: maker.id,
+    name: 'x',
+    scopes: ['admin'],
+    tenants: null,
+    expiresAt: expiry,
   };
   let isRevoked = false;
   const isWaitedFor = async () => {

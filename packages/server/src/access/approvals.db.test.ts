@@ -51,8 +51,14 @@ describe('an act that two must want', () => {
     expect(await count('TX')).toBe(2);
     const { json } = await call(bob, 'GET', `/approvals/${id}`);
     expect(json).toMatchObject({
-      ...{ state: 'waiting', acts: ['erase'], says: 'Erases 1 record of TX.', body },
-      ...{ method: 'POST', path: '/enrichment/erase', tenant: 'TX', is_own: false },
+      state: 'waiting',
+      acts: ['erase'],
+      says: 'Erases 1 record of TX.',
+      body,
+      method: 'POST',
+      path: '/enrichment/erase',
+      tenant: 'TX',
+      is_own: false,
       asked_by: { id: ada?.id, name: 'ada' },
     });
     const done = await confirm(bob, id);
@@ -252,7 +258,8 @@ test('what was done, of which nobody could note how it ended, is not done again'
   await service.db.query(sql`drop trigger refuse on approvals`);
   expect((await call(bob, 'GET', policy('LOST'))).json.delete_days).toBe(20);
   expect((await call(bob, 'GET', `/approvals/${id}`)).json).toMatchObject({
-    ...{ state: 'confirmed', outcome: null },
+    state: 'confirmed',
+    outcome: null,
   });
   expect((await confirm(bob, id)).json.code).toBe('approval_ended');
 });

@@ -30,14 +30,19 @@ export function createApprove(
     // What is out of the caller's reach is left to the route, which refuses it in its own words.
     if (!foreseen.acts.some((act) => acts.includes(act)) || !reaches(actor, tenant)) return;
     const row = {
-      ...{ id: newId('apr'), acts: foreseen.acts, route: contract.id, says, tenant },
-      ...{ params: JSON.stringify(params ?? {}), about: JSON.stringify(about), asker: actor },
+      id: newId('apr'),
+      acts: foreseen.acts,
+      route: contract.id,
+      says,
+      tenant,
+      params: JSON.stringify(params ?? {}),
+      about: JSON.stringify(about),
+      asker: actor,
       body: contract.body === undefined ? null : JSON.stringify(body),
-      ...{
-        requestId: request.id,
-        address: clientAddress(request),
-        userAgent: userAgentOf(request),
-      },
+
+      requestId: request.id,
+      address: clientAddress(request),
+      userAgent: userAgentOf(request),
     };
     const id = await db.transaction(async (connection) => {
       const same = await queries.findSame(connection, row);
@@ -50,7 +55,12 @@ export function createApprove(
       await queries.insertApproval(connection, row);
       const after = { acts: row.acts, says };
       await audit(connection, {
-        ...{ actor, request, action: 'approval.ask', target: row.id, tenant, after },
+        actor,
+        request,
+        action: 'approval.ask',
+        target: row.id,
+        tenant,
+        after,
       });
       return row.id;
     });

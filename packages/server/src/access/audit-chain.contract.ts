@@ -8,9 +8,7 @@ const headSchema = Type.String({
 
 export const auditCheckSchema = exactly(
   { head: Type.Optional(headSchema) },
-  {
-    description: 'With `head` the entry that was newest then must still be there as it was.',
-  },
+  { description: 'With `head` the entry that was newest then must still be there as it was.' },
 );
 
 const auditProblemKinds = [

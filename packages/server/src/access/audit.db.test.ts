@@ -241,10 +241,7 @@ test('making and revoking a token is told with who, from where, what it was, and
 });
 
 test('the first admin token and what is made on the machine itself stand in the log, without a token id', async () => {
-  const settings = loadSettings({
-    DATABASE_URL: service.db.url,
-    SVC_DATA_DIR: service.dataDir,
-  });
+  const settings = loadSettings({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
   const made = await createLocalToken(settings, createLog('silent'), {
     name: 'new admin',
     preset: 'admin',

@@ -38,8 +38,15 @@ export function createAudit(): Audit {
 
 /** An entry of what nobody has asked for by a request. */
 const withoutRequest = {
-  ...{ tokenId: null, target: null, tenant: null, tenants: null, requestId: null },
-  ...{ address: null, userAgent: null, before: null, after: null },
+  tokenId: null,
+  target: null,
+  tenant: null,
+  tenants: null,
+  requestId: null,
+  address: null,
+  userAgent: null,
+  before: null,
+  after: null,
 };
 
 /** Writes that a sign-in was refused: one refusal with its request, or several as a number in `after`. */
@@ -48,11 +55,17 @@ export async function auditRefusal(
   { address, request, after }: { address: string | null; request?: FastifyRequest; after: unknown },
 ): Promise<void> {
   const from = request && {
-    ...{ requestId: request.id, address: clientAddress(request), userAgent: userAgentOf(request) },
+    requestId: request.id,
+    address: clientAddress(request),
+    userAgent: userAgentOf(request),
   };
   await queries.insertAuditEntry(db, {
-    ...{ ...withoutRequest, address, ...from },
-    ...{ tokenName: 'nobody', action: 'session.refuse', after: toJson(after) },
+    ...withoutRequest,
+    address,
+    ...from,
+    tokenName: 'nobody',
+    action: 'session.refuse',
+    after: toJson(after),
   });
 }
 
@@ -63,8 +76,13 @@ export function userAgentOf({ headers }: FastifyRequest): string | null {
 /** Writes what was done without the API: on the machine that has the settings of the database, or by the service itself. */
 export const auditLocally: AuditLocally = async (db, name, act) => {
   await queries.insertAuditEntry(db, {
-    ...{ ...withoutRequest, tokenName: name, action: act.action, target: act.target },
-    ...{ tenant: act.tenant ?? null, before: toJson(act.before), after: toJson(act.after) },
+    ...withoutRequest,
+    tokenName: name,
+    action: act.action,
+    target: act.target,
+    tenant: act.tenant ?? null,
+    before: toJson(act.before),
+    after: toJson(act.after),
   });
 };
 
@@ -165,7 +183,9 @@ export async function listAuditLog(
   };
   const list = after === undefined ? 'audit' : 'audit chain';
   const page = {
-    ...{ cursorKey, limit, cursor },
+    cursorKey,
+    limit,
+    cursor,
     scope: { list, filters: { actor, action, tenant, q, from, to } },
   };
   if (after !== undefined) {

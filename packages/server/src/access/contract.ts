@@ -203,7 +203,9 @@ export const auditQuerySchema = exactly({
   tenant: Type.Optional(tenantSchema),
   q: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      minLength: 1,
+      maxLength: 200,
+      pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
       description:
         'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants). A page searches 10,000 entries at most, so it may be short, or empty, while next_cursor is set. Not with `after`.',
     }),
@@ -420,8 +422,6 @@ export const accessContract = routesUnder('Access', {
       'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Against who computes all hashes anew, the chain is sealed every two seconds with a key that the database does not hold; a `head` that was noted elsewhere proves the same. Only for tokens that reach all tenants.',
     scope: 'audit:read',
     body: auditCheckSchema,
-    responses: {
-      200: { description: 'What was found.', schema: auditVerdictSchema },
-    },
+    responses: { 200: { description: 'What was found.', schema: auditVerdictSchema } },
   },
 });

@@ -44,7 +44,10 @@ const copy = (
   { from = db, signal = new AbortController().signal } = {},
 ) =>
   copyAudit(from, {
-    ...{ open: opening(openStore), location: location(), log: { warn: () => {} }, signal },
+    open: opening(openStore),
+    location: location(),
+    log: { warn: () => {} },
+    signal,
   });
 
 /** A store that puts an object otherwise. */
@@ -182,7 +185,9 @@ test('processes that copy to two stores forget nothing of each other, and one th
   await mkdir(other);
   const copyOther = (openStore = async (): Promise<ObjectStore> => createFileStore(other)) =>
     copyAudit(db, {
-      ...{ open: opening(openStore), location: `file://${other}`, log: { warn: () => {} } },
+      open: opening(openStore),
+      location: `file://${other}`,
+      log: { warn: () => {} },
       signal: new AbortController().signal,
     });
   await act('h');

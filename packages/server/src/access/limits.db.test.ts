@@ -295,9 +295,7 @@ test('the database is asked once for a hundredth of the limit, and not for each 
 });
 
 test('a process whose table cannot be written keeps the limit by itself', async () => {
-  const broken: Queryable = {
-    query: () => Promise.reject(new AppError('database_full')),
-  };
+  const broken: Queryable = { query: () => Promise.reject(new AppError('database_full')) };
   expect(await admitted(newLimit(100, broken), 'f', 200)).toBe(100);
 });
 

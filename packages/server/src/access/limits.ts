@@ -159,7 +159,8 @@ export function createRateLimit(
       'what tokens have used could not be shared; this process limits alone',
     );
   const quotaOf = (policy: string, name: string, perMinute: number) => ({
-    ...{ policy, perMinute },
+    policy,
+    perMinute,
     limit: createSharedLimit(db, { name, perMinute }, { clock, onError }),
   });
   const ofToken = quotaOf('token', 'requests', perToken);
@@ -226,7 +227,8 @@ function toClaim(
   subject: string,
 ): Claim {
   return {
-    ...{ policy, perMinute },
+    policy,
+    perMinute,
     text: `"${policy}";q=${perMinute};w=60`,
     take: () => limit.take(subject),
     left() {

@@ -193,7 +193,8 @@ async function makeCallers(): Promise<Record<string, Caller>> {
     'a session of a person': inSession(person, { ...all, session: 'unconfirmed' }),
     'a confirmed session': inSession(confirmed, { ...all, session: 'confirmed' }),
     'a session of a lesser token': inSession(pipeline, {
-      ...{ scopes: presets.pipeline, session: 'unconfirmed' },
+      scopes: presets.pipeline,
+      session: 'unconfirmed',
     }),
     'a visitor of the portal': await visitor('webhooks:manage'),
     'a visitor who only looks': await visitor('webhooks:read'),
@@ -270,7 +271,8 @@ async function asksOf(route: RouteContract, of: MatrixTenant): Promise<Ask[]> {
           path: `${route.path.replace(/:\w+/, encodeURIComponent(param))}?${query.toString()}`,
           options: { body: call.body, ...(call.headers && { headers: call.headers }) },
           subjects: [...Object.values(of.things), ...(param === '' ? [] : [param])],
-          ...{ call, filter },
+          call,
+          filter,
         };
       }),
     ),

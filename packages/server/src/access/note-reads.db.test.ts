@@ -5,7 +5,10 @@ import { useTestService } from '../../test/service.ts';
 const service = useTestService({ SVC_AUDIT_READS: 'on' });
 beforeAll(async () => {
   const records = ['a', 'b', 'c'].map((event_id) => ({
-    ...{ tenant: 'TX', store: 's', event_id, occurred_at: '2026-02-01T00:00:00Z' },
+    tenant: 'TX',
+    store: 's',
+    event_id,
+    occurred_at: '2026-02-01T00:00:00Z',
     enrichment: { person: { id: 'p-17' } },
   }));
   await service.call('POST', '/enrichment/records', { body: { records } });

@@ -32,7 +32,8 @@ export function createReadNotes(
       const after = slice.map(([name, value]) => [name, contentNames.has(name) ? true : value]);
       const entry = { actor, request, action: 'records.read', target: null };
       const done = audit(db, {
-        ...{ ...entry, tenant: what.tenant ?? null },
+        ...entry,
+        tenant: what.tenant ?? null,
         after: Object.fromEntries(after),
       });
       note = { atMillis: clock(), done };

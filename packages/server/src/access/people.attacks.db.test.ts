@@ -196,7 +196,8 @@ test('an address that nobody has verified is no group', async () => {
   const { forger } = world;
   const service = await startTestService({
     ...identitySettings(forger.issuer),
-    ...{ SVC_OIDC_GROUPS_CLAIM: 'email', SVC_OIDC_GROUPS: '{"ada@acme.example":"curator"}' },
+    SVC_OIDC_GROUPS_CLAIM: 'email',
+    SVC_OIDC_GROUPS: '{"ada@acme.example":"curator"}',
   });
   try {
     const take = async (forgery: Forgery) => {

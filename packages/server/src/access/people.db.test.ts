@@ -82,7 +82,8 @@ test('groups say which tenants a colleague reaches', async () => {
   const { identity } = world;
   const one = await signIn('bob');
   expect(one.answer.json).toMatchObject({
-    ...{ scopes: ['enrichment:read', 'analytics:read'], tenants: ['TX'] },
+    scopes: ['enrichment:read', 'analytics:read'],
+    tenants: ['TX'],
   });
   expect((await one.call('GET', '/tokens')).json.code).toBe('scope_missing');
   expect((await one.call('GET', '/tokens')).json.detail).toContain('Bob Bee <bob@acme.example>');

@@ -41,12 +41,10 @@ if (program === null) {
       const { colleagues, dex, service, signIn } = world;
       const ada = await signIn('ada');
       expect(ada.answer.json, ada.answer.text).toMatchObject({
-        ...{
-          kind: 'person',
-          name: 'Ada King <ada@acme.example>',
-          scopes: ['admin'],
-          tenants: null,
-        },
+        kind: 'person',
+        name: 'Ada King <ada@acme.example>',
+        scopes: ['admin'],
+        tenants: null,
       });
       expect((await ada.call('POST', '/exports/csv', { tenant: 'TX' })).status).toBe(200);
       const [exported] = (await service.call('GET', '/audit?action=export.csv')).json.data;

@@ -119,7 +119,10 @@ async function shutOut(
     const id = await queries.shutPersonOut(connection, vouched);
     const nobody = { tokenId: id ?? '', name, scopes: [], tenants: null, expiresAt: null };
     await audit(connection, {
-      ...{ actor: nobody, request, action: 'session.refuse', target: null },
+      actor: nobody,
+      request,
+      action: 'session.refuse',
+      target: null,
       after: { code: 'person_refused' },
     });
   });

@@ -41,7 +41,9 @@ const newPortalLinkSchema = exactly({
   }),
   seconds: Type.Optional(
     Type.Integer({
-      ...{ minimum: 60, maximum: 86_400, default: 3600 },
+      minimum: 60,
+      maximum: 86_400,
+      default: 3600,
       description:
         'after which the link and what was opened by it end, at the latest with the token',
     }),

@@ -46,7 +46,9 @@ describe('a link', () => {
     expect(url).toBe(`${service.url}/portal#/open?code=${code}`);
     const answer = await open(code);
     expect(answer.json).toMatchObject({
-      ...{ name: 'portal of TX: jo', scopes: ['webhooks:manage'], tenants: ['TX'] },
+      name: 'portal of TX: jo',
+      scopes: ['webhooks:manage'],
+      tenants: ['TX'],
     });
     expect(answer.headers.get('set-cookie')).toMatch(
       /^svc_portal=\w{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=3[56]\d\d$/,

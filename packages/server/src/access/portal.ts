@@ -120,7 +120,10 @@ async function createLink(
   const made = await db.transaction(async (connection) => {
     const row = await queries.insertPortalLink(connection, {
       ...link,
-      ...{ tenant, scope, subject, seconds },
+      tenant,
+      scope,
+      subject,
+      seconds,
     });
     const after = { tenant, scope, subject, expires_at: row.expires_at };
     const entry = { actor, request, action: 'portal_link.create', target: link.id, tenant, after };
@@ -176,9 +179,7 @@ async function openLink(
     await audit(connection, { ...entry, tenant: opened.tenant });
     return {
       actor,
-      cookie: cookieText(cookie, secret, {
-        ...{ maxAge: opened.seconds, request, publicUrl, isFramed },
-      }),
+      cookie: cookieText(cookie, secret, { maxAge: opened.seconds, request, publicUrl, isFramed }),
     };
   });
 }

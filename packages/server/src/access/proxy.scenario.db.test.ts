@@ -5,7 +5,8 @@ import { failuresPerMinute } from './limits.ts';
 
 const publicUrl = 'https://svcctl.example';
 const proxied = useTestService({
-  ...{ SVC_PUBLIC_URL: publicUrl, SVC_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8' },
+  SVC_PUBLIC_URL: publicUrl,
+  SVC_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
 });
 const plain = useTestService();
 

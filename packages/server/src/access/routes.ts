@@ -58,7 +58,9 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {
       const made = await createToken(connection, body, {
-        ...{ creator: actor, nowMillis: clock(), personTokenDays },
+        creator: actor,
+        nowMillis: clock(),
+        personTokenDays,
       });
       await audit(connection, {
         actor,

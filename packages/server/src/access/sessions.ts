@@ -114,7 +114,9 @@ export async function openSession(
     const id = await queries.insertSession(connection, {
       hash: hashSecret(secret),
       tokenId: actor.tokenId,
-      ...{ seconds, idleSeconds, idToken },
+      seconds,
+      idleSeconds,
+      idToken,
       address: clientAddress(request),
       userAgent: userAgentOf(request),
     });
@@ -267,7 +269,11 @@ export async function endSession(
       });
     }
     await audit(connection, {
-      ...{ actor, request, action: 'session.end', target: ended.id, tenants: ended.tenants },
+      actor,
+      request,
+      action: 'session.end',
+      target: ended.id,
+      tenants: ended.tenants,
       before: { token_id: ended.token_id },
     });
   });

@@ -70,7 +70,8 @@ test.each([
   '0x0a000000',
 ])('%s is no network', async (network) => {
   expect((await make(service.adminToken, { addresses: [network] })).json).toMatchObject({
-    ...{ code: 'request_invalid', errors: [{ path: '/addresses/0' }] },
+    code: 'request_invalid',
+    errors: [{ path: '/addresses/0' }],
   });
 });
 
@@ -153,7 +154,8 @@ test('whoever is limited rotates itself and what it made, and nothing else', asy
   expect(await code(wide.id)).toBe('token_not_found');
   expect((await me(sibling.token)).status).toBe(200);
   expect((await rotate(child.id, limited.token)).json).toMatchObject({
-    ...{ tenants: ['TX'], expires_at: '2199-01-01T00:00:00.000000Z' },
+    tenants: ['TX'],
+    expires_at: '2199-01-01T00:00:00.000000Z',
   });
   expect((await rotate(limited.id, limited.token)).status).toBe(200);
   const [row] = (await service.call('GET', '/tokens')).json.data.filter(

@@ -114,7 +114,9 @@ export async function rotateToken(
   const token = newAccessToken();
   const row = /^\w{1,100}$/.test(id)
     ? await queries.rotateToken(db, id, {
-        ...{ hash: hashSecret(token), seconds: overlapSeconds, own: session },
+        hash: hashSecret(token),
+        seconds: overlapSeconds,
+        own: session,
         reach: actor.tenants,
       })
     : undefined;
@@ -236,7 +238,11 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
 export function actorOf(row: queries.TokenState): Actor {
   const { id, name, scopes, tenants, expires_at: expiresAt, is_rotated_out: isOld } = row;
   return {
-    ...{ tokenId: id, name, scopes, tenants, expiresAt },
+    tokenId: id,
+    name,
+    scopes,
+    tenants,
+    expiresAt,
     ...(row.is_of_person && { isOfPerson: true }),
     ...(isOld && { isRotatedOut: true }),
   };

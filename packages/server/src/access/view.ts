@@ -5,10 +5,8 @@ export const auditFilters = {
   action: { help: 'only this action, or all that begin so: token.' },
   tenant: { help: 'only about this tenant' },
   text: {
-    ...{
-      param: 'q',
-      help: 'only with this text in the actor, the target or a detail, in any case',
-    },
+    param: 'q',
+    help: 'only with this text in the actor, the target or a detail, in any case',
     label: 'Text in who, what or a detail',
   },
   ...dayFilters('from this day on, as 2026-03-05 (UTC)'),

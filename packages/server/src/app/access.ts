@@ -35,7 +35,9 @@ function peopleOf(settings: Settings): SessionOptions['people'] {
   if (groups === undefined || publicUrl === undefined) return null;
   return {
     server: openIdentityServer({
-      ...{ issuer, clientId, publicUrl },
+      issuer,
+      clientId,
+      publicUrl,
       secret: settings.oidcClientSecret,
       secretFile: settings.oidcClientSecretFile,
       scopes: settings.oidcScopes,
@@ -70,7 +72,9 @@ export function createAuditCopies({ settings, db, cold, log }: Host): Work[] {
   return ways.map(([url, open]) =>
     startLater(roles.includes('api'), () => {
       const copies = startAuditCopies(db, {
-        ...{ open, location: locationOf(url), log },
+        open,
+        location: locationOf(url),
+        log,
         everyMillis: settings.waits.copyMillis,
       });
       copies.poke();

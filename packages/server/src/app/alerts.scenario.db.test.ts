@@ -4,26 +4,25 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { createTestDatabase } from '../../test/database.ts';
 import { startDatabaseProxy } from '../../test/database-proxy.ts';
 import { startOwnPostgres } from '../../test/own-postgres.ts';
 import { evaluate, labelsOf, type Scrape, selectorsOf } from '../../test/promql.ts';
-import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
+import { answer, startReceiver } from '../../test/receiver.ts';
 import { readExposition, type Series } from '../../test/scrape.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createLog, type Service, startService } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
-import { type Panel, type Rule, readPanels, readRules } from './testing/operations-files.ts';
+import { readPanels, readRules } from './testing/operations-files.ts';
 
-let rules: Rule[];
-let panels: Panel[];
+const rules = await readRules();
+const panels = await readPanels();
 /** All series that were ever scraped, for the names and labels that the files may use. */
 const seen = new Map<string, Series>();
 const states = new Map<string, Set<'silent' | 'firing'>>();
 
 const patient = { timeout: 120_000, interval: 100 };
-const dir = await mkdtemp(join(tmpdir(), 'svcctl-alerts-'));
-const store = join(dir, 'store');
+const store = join(await mkdtemp(join(tmpdir(), 'svcctl-alerts-')), 'store');
 const common = {
   SVC_BLOB_URL: pathToFileURL(store).href,
   SVC_SECRET_KEY: 'of-all-processes-of-the-test-0001',
@@ -33,18 +32,13 @@ const common = {
   SVC_DATABASE_CONNECTIONS: '6',
   SVC_SHUTDOWN_SECONDS: '5',
 };
-let db: TestDatabase;
-let proxy: Awaited<ReturnType<typeof startDatabaseProxy>>;
+const db = await createTestDatabase();
+const proxy = await startDatabaseProxy(db.url);
+const receiver = await startReceiver();
 let api: TestService;
 let worker: Service | undefined;
-let receiver: Receiver;
 
 beforeAll(async () => {
-  rules = await readRules();
-  panels = await readPanels();
-  db = await createTestDatabase();
-  proxy = await startDatabaseProxy(db.url);
-  receiver = await startReceiver();
   api = await startTestService(
     { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api', SVC_EXPORT_TELL_ROWS: '2' },
     undefined,
@@ -57,7 +51,7 @@ afterAll(async () => {
   await receiver.close();
   await proxy.close();
   await db.drop();
-  await rm(dir, { recursive: true, force: true });
+  await rm(dirname(store), { recursive: true, force: true });
 });
 
 /** Scrapes a process as Prometheus does: with the labels of the target, and `up`. */
@@ -105,7 +99,9 @@ async function post(path: string, body: object, headers = {}) {
 }
 const endpointOf = (tenant: string, more = {}) =>
   post('/webhook/endpoints', {
-    ...{ tenant, url: receiver.url(`/${tenant}`), event_types: ['*'] },
+    tenant,
+    url: receiver.url(`/${tenant}`),
+    event_types: ['*'],
     ...more,
   });
 const report = (tenant: string) =>
@@ -206,7 +202,9 @@ describe('the alerts', { timeout: 120_000 }, () => {
       values ('bak_1', '/b', false, now(), now(), 1, 1)`);
     const settings = loadSettings({
       ...common,
-      ...{ DATABASE_URL: db.url, SVC_DATA_DIR: join(dir, 'worker'), SVC_PORT: '0' },
+      DATABASE_URL: db.url,
+      SVC_DATA_DIR: join(dirname(store), 'worker'),
+      SVC_PORT: '0',
       SVC_ROLES: 'drainer,retention,exports',
     });
     worker = await startService(settings, createLog('silent'));
@@ -333,7 +331,9 @@ describe('the alerts', { timeout: 120_000 }, () => {
   test('fire for a database that only reads, and name the standby that writes wait for', async () => {
     const postgres = await startOwnPostgres();
     const own = await startTestService({
-      ...{ SVC_METRICS_CACHE_SECONDS: '0', DATABASE_URL: postgres.url, SVC_ROLES: 'api' },
+      SVC_METRICS_CACHE_SECONDS: '0',
+      DATABASE_URL: postgres.url,
+      SVC_ROLES: 'api',
     });
     const both = ['SvcctlDatabaseReadOnly', 'SvcctlStandbyMissing'];
     const firing = async () => {

@@ -21,10 +21,20 @@ const settings = {
 };
 const { signal } = new AbortController();
 const entry = (place: number, action = 'endpoint.update') => ({
-  ...{ id: String(place), at: '2026-03-05T14:07:09.123456Z', action, target: 'é', tenant: 'TX' },
-  ...{ actor: { kind: 'token' as const, token_id: 'tok_1', name: 'ops' }, tenants: ['TX'] },
-  ...{ request_id: 'r', address: '192.0.2.1', user_agent: null, before: null, after: { n: 1 } },
-  ...{ place, hash: 'ab'.repeat(32) },
+  id: String(place),
+  at: '2026-03-05T14:07:09.123456Z',
+  action,
+  target: 'é',
+  tenant: 'TX',
+  actor: { kind: 'token' as const, token_id: 'tok_1', name: 'ops' },
+  tenants: ['TX'],
+  request_id: 'r',
+  address: '192.0.2.1',
+  user_agent: null,
+  before: null,
+  after: { n: 1 },
+  place,
+  hash: 'ab'.repeat(32),
 });
 
 /** A collector, which does this with a connection, and what it has read by the end of each. */
@@ -110,7 +120,8 @@ test('a receiver gets all entries once it answers 2xx, signed, and goes on where
   closers.push(() => receiver.close());
   const url = `${receiver.url('/audit')}?key=1`;
   const env = {
-    ...{ SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_AUDIT_SHIP_URL: url },
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_AUDIT_SHIP_URL: url,
     SVC_AUDIT_SHIP_SECRET: secret,
   };
   const waits = { copyMillis: 100, sealMillis: 100 };

@@ -100,7 +100,10 @@ function toSyslog(
         protocol: isTls ? 'https:' : 'http:',
         hostname: url.hostname,
         port: Number(url.port === '' ? (isTls ? 6514 : 601) : url.port),
-        ...{ tls: null, timeoutMillis, signal: limit, onPhase: () => {} },
+        tls: null,
+        timeoutMillis,
+        signal: limit,
+        onPhase: () => {},
       });
       try {
         await writeWhole(socket, entries.map(toMessage).join(''), limit);

@@ -102,7 +102,12 @@ export async function backUp(
     const { manifest, newBytes, removed } = await save(
       { ...tools, db, source, place, spoolDir },
       {
-        ...{ isIncremental, allowsMissing, secretKey, historyDays, keep, readAuditHead },
+        isIncremental,
+        allowsMissing,
+        secretKey,
+        historyDays,
+        keep,
+        readAuditHead,
         release: tools.release,
       },
     );

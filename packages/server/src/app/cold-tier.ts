@@ -110,10 +110,9 @@ function explainMissing(reader: ObjectReader, fence: StoreFence): ObjectReader {
         return await reader.open(ref, options);
       } catch (error) {
         if (!(error instanceof ObjectMissing)) throw error;
-        const { state, marked } = await fence.look(options?.signal).catch(() => ({
-          state: 'own' as const,
-          marked: null,
-        }));
+        const { state, marked } = await fence
+          .look(options?.signal)
+          .catch(() => ({ state: 'own' as const, marked: null }));
         if (state !== 'elsewhere') throw error;
         throw new AppError('segment_damaged', {
           detail: `${describeFenced(state, marked)} The object ${ref.key} was replaced or deleted there since. Read the other one, or put the object back from a backup.`,

@@ -14,16 +14,16 @@ import { backUp } from './backup.ts';
 import { optionsFor, toolsFor, untilMoved } from './testing/backups.ts';
 
 // A service with everything in its folder, so that all files can be searched.
-const service = useTestService({
-  SVC_COLD_GRACE_SECONDS: '0',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-});
+const service = useTestService({ SVC_COLD_GRACE_SECONDS: '0', SVC_ALLOW_TARGETS: '127.0.0.0/8' });
 const folder = useFolder('once');
 const receiver = useReceiver('once');
 const duckdb = use(
   async () =>
     createDuckDb({
-      ...{ memoryBytes: 256 * 2 ** 20, threads: 1, niceness: 0, log: createLog('silent') },
+      memoryBytes: 256 * 2 ** 20,
+      threads: 1,
+      niceness: 0,
+      log: createLog('silent'),
       tempDir: join(folder.path, 'duckdb'),
     }),
   (opened) => opened.close(),
@@ -120,7 +120,11 @@ const search = async (exports: readonly string[]) => ({
 });
 
 const record = (event_id: string, day: string, enrichment: object) => ({
-  ...{ tenant: 'P', store: 's', event_id, occurred_at: `${day}T12:00:00Z`, enrichment },
+  tenant: 'P',
+  store: 's',
+  event_id,
+  occurred_at: `${day}T12:00:00Z`,
+  enrichment,
 });
 const ofKim = { person: { id: 'kim-4711' }, note: 'beside-of-kim' };
 const ofOther = { person: { id: 'ada' } };

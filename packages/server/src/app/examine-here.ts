@@ -88,7 +88,9 @@ async function openHere(
   closers: Closers,
 ): Promise<Look | null> {
   const db = openDatabase({
-    ...{ url: settings.databaseUrl ?? '', maxConnections: connections, answerMillis },
+    url: settings.databaseUrl ?? '',
+    maxConnections: connections,
+    answerMillis,
     onError: (error) => log.debug({ err: error }, 'a database connection broke'),
   });
   closers.push(() => db.close());
@@ -133,8 +135,10 @@ export async function lookAtFolder(
     if (found === null || (found.mode & 0o077) === 0) continue;
     return [
       {
-        ...{ text: `others may read ${path}`, severity: 'warning' },
-        ...{ remedy: 'Take the file away from them.', command: `chmod 600 ${path}` },
+        text: `others may read ${path}`,
+        severity: 'warning',
+        remedy: 'Take the file away from them.',
+        command: `chmod 600 ${path}`,
       },
     ];
   }
@@ -172,7 +176,8 @@ async function lookAtOwnPostgres(dataDir: string): Promise<Problem[]> {
     {
       text: 'the built-in PostgreSQL does not run, and is not started for a look',
       severity: 'unchecked',
-      ...{ remedy: 'Start the service.', command: 'svcctl serve' },
+      remedy: 'Start the service.',
+      command: 'svcctl serve',
     },
   ];
 }

@@ -57,7 +57,10 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
         encoders: createGate(encodedAtOnce),
       };
       const kind = createExportKind({
-        ...{ db, source, store: cold.store, fence: cold.fence },
+        db,
+        source,
+        store: cold.store,
+        fence: cold.fence,
         pace: paceOf('exports'),
         days: settings.exportDays,
         perTenant: settings.exportJobsPerTenant,
@@ -69,7 +72,11 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
       };
       runner = startHeldJobs(db, kind, { log, places: settings.exportJobs, onEnded });
       schedules = startSchedules({
-        ...{ db, source, log, report, roots: settings.exportRoots },
+        db,
+        source,
+        log,
+        report,
+        roots: settings.exportRoots,
         openTarget: targetOpener(host),
         onBegun: () => runner?.poke(),
       });
@@ -191,7 +198,12 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
   const { settings, db, cold } = host;
   const findSchema = createSchemaFinder({ db, cold });
   addExportRoutes(http, db, {
-    ...{ cold, findSchema, jobs, objects: cold.objects, store: cold.store, fence: cold.fence },
+    cold,
+    findSchema,
+    jobs,
+    objects: cold.objects,
+    store: cold.store,
+    fence: cold.fence,
     spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
     spillBytes: settings.exportSpillBytes,
@@ -208,7 +220,9 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     ...routeTools(host),
   });
   addScheduleRoutes(http, db, {
-    ...{ roots: settings.exportRoots, spoolDir: cold.spoolDir, findSchema },
+    roots: settings.exportRoots,
+    spoolDir: cold.spoolDir,
+    findSchema,
     seal: (secret, id) => secretBox(host).seal(secret, id),
     unseal: (secret, id) => secretBox(host).open(secret, id),
     poke: () => jobs.pokeSchedules(),

@@ -132,7 +132,8 @@ export function createHttp(
   });
   addAllFigures(host, findWarnings);
   addMetricsRoute(http, {
-    ...{ metrics, publicUrl: settings.publicUrl },
+    metrics,
+    publicUrl: settings.publicUrl,
     admit: createMetricsAccess(authenticate, settings.waits.scrapeTokenMillis),
   });
   addConsole(http, settings.portalOrigins);
@@ -166,7 +167,8 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
   const guard = createSignInGuard(db, tools);
   closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
-    ...{ ...tools, ...signIn },
+    ...tools,
+    ...signIn,
     guard,
     personTokenDays: settings.personTokenDays,
     sealer: () => sealerIn(host),

@@ -195,7 +195,13 @@ test.each([
   const { status, json } = await service.call('GET', `/jobs/${id}`);
   expect(status).toBe(200);
   expect(json).toMatchObject({
-    ...{ id, kind, tenant: 'T', finished_at: null, progress, has_faults: false, error: null },
+    id,
+    kind,
+    tenant: 'T',
+    finished_at: null,
+    progress,
+    has_faults: false,
+    error: null,
     href: `/api/v1${path}${id}`,
   });
   expect(json.summary).toMatch(summary);
@@ -212,15 +218,22 @@ test('says why a job failed, for what it waits, and that it found faults', async
   await service.db.query(sql`
     insert into verifications (id, state, problem_count) values ('vrf_p', 'completed', 2)`);
   expect(await told('run_f')).toMatchObject({
-    ...{ state: 'failed', error: 'a day is damaged', tenant: null, has_faults: true },
+    state: 'failed',
+    error: 'a day is damaged',
+    tenant: null,
+    has_faults: true,
     summary: expect.stringMatching(/ of all tenants: .*, 1 move failed\.$/),
   });
   expect(await told('run_w')).toMatchObject({
-    ...{ state: 'waiting', error: 'the store is away', has_faults: false },
+    state: 'waiting',
+    error: 'the store is away',
+    has_faults: false,
     summary: expect.stringContaining(' of the tenants of its token: '),
   });
   expect(await told('vrf_p')).toMatchObject({
-    ...{ state: 'completed', error: null, has_faults: true },
+    state: 'completed',
+    error: null,
+    has_faults: true,
     summary: expect.stringContaining(': 2 problems found.'),
   });
   await service.db.query(sql`delete from retention_runs where id in ('run_f', 'run_w')`);

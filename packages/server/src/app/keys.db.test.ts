@@ -31,7 +31,10 @@ async function rotate({ env = {}, waitSeconds = 60 } = {}) {
   const steps: string[] = [];
   const settings = { ...settingsWith(env), waits: { ...usualWaits, ...waits } };
   const report = await rotateKeys({
-    ...{ settings, log, waitSeconds, signal: new AbortController().signal },
+    settings,
+    log,
+    waitSeconds,
+    signal: new AbortController().signal,
     onStep: (text) => steps.push(text),
   });
   return { ...report, steps };
@@ -54,7 +57,8 @@ function verify(tenant: string, secret: string): number {
 
 test('keys are rotated while webhooks are sent, and every one of them is signed as before', async () => {
   const { id, secret: first } = await make('A', {
-    ...{ headers: { 'X-Key': 'k' }, delivery: { asymmetric: true } },
+    headers: { 'X-Key': 'k' },
+    delivery: { asymmetric: true },
   });
   const { secret } = (await service.call('POST', `/webhook/endpoints/${id}/rotate-secret`)).json;
   const target = await service.call('POST', '/notify/targets', {
@@ -114,7 +118,8 @@ test('doctor tells that the key is gone before a restart finds it', async () => 
   const [fault] = await told();
   await rename(`${path}.kept`, path);
   expect(fault).toMatchObject({
-    ...{ severity: 'problem', command: 'svcctl keys ls' },
+    severity: 'problem',
+    command: 'svcctl keys ls',
     found: expect.stringMatching(/^the next start will fail: There is no .*secret-key/),
     remedy: expect.stringContaining('put the file secret-key back'),
   });

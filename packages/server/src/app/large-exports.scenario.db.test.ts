@@ -5,7 +5,10 @@ const service = useTestService({ SVC_EXPORT_TELL_ROWS: '5' });
 
 const store = async (tenant: string, count: number) => {
   const records = Array.from({ length: count }, (_, n) => ({
-    ...{ tenant, store: 's', event_id: `${tenant}-${n}`, enrichment: {} },
+    tenant,
+    store: 's',
+    event_id: `${tenant}-${n}`,
+    enrichment: {},
     occurred_at: '2026-02-01T00:00:00Z',
   }));
   await service.call('POST', '/enrichment/records', { body: { records } });

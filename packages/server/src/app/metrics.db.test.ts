@@ -52,23 +52,33 @@ describe('the metrics of a service', () => {
       schema: expect.stringMatching(/^\d{4}-.*\.sql$/),
     });
     await untilTold(service, 'svcctl_database_schema_info', { [build?.labels.schema ?? '']: 1 });
-    await untilTold(service, 'svcctl_role', {
-      ...{ api: 1, drainer: 1, retention: 1, exports: 1 },
-    });
+    await untilTold(service, 'svcctl_role', { api: 1, drainer: 1, retention: 1, exports: 1 });
     await untilTold(service, 'svcctl_ready', { '': 1 });
     await untilTold(service, 'svcctl_database_up', { '': 1 });
     expect(Object.keys(await valuesOf(service, 'svcctl_disk_free_bytes')).sort()).toEqual([
       ...['data', 'spool', 'store'],
     ]);
     await untilTold(service, 'svcctl_figures_up', {
-      ...{ readiness: 1, disk: 1, database: 1, records: 1, webhooks: 1, exports: 1, retention: 1 },
-      ...{ access: 1, backups: 1, checks: 1 },
+      readiness: 1,
+      disk: 1,
+      database: 1,
+      records: 1,
+      webhooks: 1,
+      exports: 1,
+      retention: 1,
+      access: 1,
+      backups: 1,
+      checks: 1,
     });
   });
 
   test('count what is stored and what is refused', async () => {
     const record = (event_id: string, occurred_at: string) => ({
-      ...{ tenant: 'T', store: 'S', event_id, occurred_at, enrichment: {} },
+      tenant: 'T',
+      store: 'S',
+      event_id,
+      occurred_at,
+      enrichment: {},
     });
     const records = [
       record('a', '2001-03-01T00:00:00Z'),
@@ -78,7 +88,9 @@ describe('the metrics of a service', () => {
     ];
     await service.call('POST', '/enrichment/records', { body: { records } });
     await untilTold(service, 'svcctl_ingest_records_total', {
-      ...{ accepted: 2, duplicate: 1, rejected: 1 },
+      accepted: 2,
+      duplicate: 1,
+      rejected: 1,
     });
     await untilTold(service, 'svcctl_records', { hot: 2, cold: 0 });
     await untilTold(service, 'svcctl_record_partitions', { '': 2 });
@@ -86,7 +98,8 @@ describe('the metrics of a service', () => {
     await service.call('GET', '/enrichment/datasets?nonsense=1');
     await service.call('GET', '/me', nobody);
     expect(await valuesOf(service, 'svcctl_http_problems_total')).toMatchObject({
-      ...{ request_invalid: 1, token_missing: 1 },
+      request_invalid: 1,
+      token_missing: 1,
     });
   });
 
@@ -157,7 +170,8 @@ function statusFor(url: string, host: string, token: string | null): Promise<num
 
 test('the metrics are told under the names of this machine and of the service alone', async () => {
   const service = await startTestService({
-    ...{ SVC_PUBLIC_URL: 'https://svcctl.example', SVC_METRICS_PORT: '0' },
+    SVC_PUBLIC_URL: 'https://svcctl.example',
+    SVC_METRICS_PORT: '0',
   });
   const at = `${service.url}/metrics`;
   const ask = (host: string) => statusFor(at, host, service.adminToken);
@@ -193,11 +207,7 @@ test('a database that hangs holds no scrape up, and its series are absent until 
   const db = await createTestDatabase();
   const proxy = await startDatabaseProxy(db.url);
   const service = await startTestService(
-    {
-      DATABASE_URL: proxy.url,
-      SVC_TRUSTED_PROXIES: '127.0.0.0/8',
-      SVC_METRICS_CACHE_SECONDS: '1',
-    },
+    { DATABASE_URL: proxy.url, SVC_TRUSTED_PROXIES: '127.0.0.0/8', SVC_METRICS_CACHE_SECONDS: '1' },
     undefined,
     { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
   );

@@ -360,6 +360,7 @@ test('a target of a tenant is told nothing by processes of the release before', 
   expect(rows).toEqual([{ kinds: [] }]);
   const body = { kind: 'webhook', url: receiver.url(), tenant: 'TX', kinds: ['store_unusable'] };
   expect((await service.call('POST', '/notify/targets', { body })).json).toMatchObject({
-    ...{ status: 400, errors: [{ path: '/kinds' }] },
+    status: 400,
+    errors: [{ path: '/kinds' }],
   });
 });

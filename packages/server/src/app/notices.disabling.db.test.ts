@@ -39,7 +39,9 @@ test('an endpoint that failed for its days is disabled a day after that was told
   await process.pass(60);
   await process.look();
   expect(await endpoint(id)).toMatchObject({
-    ...{ enabled: false, disabled_reason: 'failing', disabled_by: null },
+    enabled: false,
+    disabled_reason: 'failing',
+    disabled_by: null,
     backlog: { count: 2 },
   });
   await process.look();

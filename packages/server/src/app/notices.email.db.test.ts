@@ -133,7 +133,10 @@ test('a server that never answers is not waited for, nor is it when the service 
   expect(await slow(to, message)).toMatchObject({ status: null, isCut: false });
   const stopping = new AbortController();
   const cut = createEmailChannel({
-    ...{ ...tools, smtpUrl, timeoutMillis: 60_000, signal: stopping.signal },
+    ...tools,
+    smtpUrl,
+    timeoutMillis: 60_000,
+    signal: stopping.signal,
   });
   const ended = cut(to, message);
   stopping.abort();

@@ -64,7 +64,9 @@ export function createNotices(host: NoticesHost): Notices {
     return notices;
   });
   return {
-    ...{ ...work, channel, find },
+    ...work,
+    channel,
+    find,
     async stop() {
       // What is cut is sent again by whoever takes it next.
       stopping.abort();
@@ -144,7 +146,11 @@ function describeExport(job: Awaited<ReturnType<typeof listEndedExports>>[number
   const { id, tenant, state, file_name: name, finished_at: since, error } = job;
   const isDone = state === 'completed';
   return {
-    ...{ ...ofEvent, subject: id, tenant, since, place: `#/exports?panel=export/${id}` },
+    ...ofEvent,
+    subject: id,
+    tenant,
+    since,
+    place: `#/exports?panel=export/${id}`,
     kind: isDone ? 'export_done' : 'export_failed',
     severity: isDone ? 'info' : 'warning',
     title: `The export ${name} of ${tenant} ${isDone ? 'is done' : 'failed'}`,
@@ -157,14 +163,12 @@ function describeExport(job: Awaited<ReturnType<typeof listEndedExports>>[number
 /** How far the audit log is, in words: whoever keeps the message can prove later that nothing before it was changed. */
 function describeAuditHead(head: string): Found {
   return {
-    ...{
-      ...ofEvent,
-      kind: 'audit_head',
-      severity: 'info',
-      subject: head,
-      tenant: null,
-      since: null,
-    },
+    ...ofEvent,
+    kind: 'audit_head',
+    severity: 'info',
+    subject: head,
+    tenant: null,
+    since: null,
     title: `The audit log ends at ${head}`,
     advice: `Keep this message. That nothing before it has changed since is proved by: svcctl audit verify --head ${head}.`,
     place: '#/access?view=audit',

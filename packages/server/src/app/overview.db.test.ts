@@ -7,7 +7,10 @@ import { laneOf } from '../webhooks/lanes.ts';
 const service = useTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
 beforeAll(async () => {
   const records = ['TX', 'TX', 'CA'].map((tenant, n) => ({
-    ...{ tenant, store: 'S', event_id: `e${n}`, occurred_at: '2001-03-01T00:00:00Z' },
+    tenant,
+    store: 'S',
+    event_id: `e${n}`,
+    occurred_at: '2001-03-01T00:00:00Z',
     enrichment: {},
   }));
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
@@ -84,8 +87,10 @@ test('tells what endpoints and their dead letters need', async () => {
     ],
   );
   expect(troubles[0]).toMatchObject({
-    ...{ id: failing.id, text: 'webhooks of TX to tx.example keep failing' },
-    ...{ severity: 'warning', command: `svcctl endpoints show ${failing.id}` },
+    id: failing.id,
+    text: 'webhooks of TX to tx.example keep failing',
+    severity: 'warning',
+    command: `svcctl endpoints show ${failing.id}`,
     place: `#/endpoints?health=failing&panel=endpoint/${failing.id}`,
   });
   expect(webhooks).toMatchObject({
@@ -187,8 +192,12 @@ test('tells a token only what its scopes and tenants allow', async () => {
     { tenant: 'CA', disabled_reason: 'operator', backlog: { count: 3 } },
   ]);
   expect(await read(writer.token)).toEqual({
-    ...{ at: expect.any(String), troubles: [], work: [] },
-    ...{ records: null, retention: null, webhooks: null },
+    at: expect.any(String),
+    troubles: [],
+    work: [],
+    records: null,
+    retention: null,
+    webhooks: null,
   });
 });
 

@@ -135,8 +135,14 @@ describe.each(found)('behind %s', (name) => {
     const isBrowser = 'origin' in headers;
     const token = isBrowser ? {} : { authorization: `Bearer ${service.adminToken}` };
     return requestTls({
-      ...{ host: '127.0.0.1', port: ports.https, servername: host, ca: cert, agent: false },
-      ...{ localAddress: callerAddress, method, path },
+      host: '127.0.0.1',
+      port: ports.https,
+      servername: host,
+      ca: cert,
+      agent: false,
+      localAddress: callerAddress,
+      method,
+      path,
       headers: { host, ...token, ...headers },
     });
   }
@@ -236,7 +242,10 @@ describe.each(found)('behind %s', (name) => {
 
   test('callers without TLS are led to it, and the metrics are for those inside', async () => {
     const sent = requestPlain({
-      ...{ host: '127.0.0.1', port: ports.http, path: '/api/v1/me?a=b', headers: { host } },
+      host: '127.0.0.1',
+      port: ports.http,
+      path: '/api/v1/me?a=b',
+      headers: { host },
     });
     sent.end();
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -266,7 +275,10 @@ function nextAnswer(path: string): Promise<'sent' | 'given up'> {
 
 function record(tenant: string, event_id: string, text: string) {
   return {
-    ...{ tenant, store: 'S', event_id, occurred_at: '2026-03-05T00:00:00Z' },
+    tenant,
+    store: 'S',
+    event_id,
+    occurred_at: '2026-03-05T00:00:00Z',
     enrichment: { text },
   };
 }

@@ -232,7 +232,10 @@ testRarely('a restore waits for a store that is away', async () => {
       },
     },
     {
-      ...{ from: backups.place, isDrill: false, isAdopting: false, skipsDamaged: false },
+      from: backups.place,
+      isDrill: false,
+      isAdopting: false,
+      skipsDamaged: false,
       findPassphrase: async () => null,
     },
   );

@@ -83,7 +83,9 @@ export function createRetention(host: Host): Retention {
         await endApprovals(db);
         if (auditDays > 0)
           await pruneAudit(db, {
-            ...{ days: auditDays, copiedTo: auditCopiesOf(settings), signal },
+            days: auditDays,
+            copiedTo: auditCopiesOf(settings),
+            signal,
             sealer: sealerIn(host),
           });
         await endOldUploads(cold, { clock: systemClock, log, signal });

@@ -80,7 +80,8 @@ test('a caller that is ingesting as much as it may leaves the others their bytes
   send(own, '/enrichment/records', headers, '1\r\n\n\r\n');
   const ingest = (token: string | undefined) =>
     service.call('POST', '/enrichment/records', {
-      ...{ token: token ?? null, body: '\n' },
+      token: token ?? null,
+      body: '\n',
       headers: { 'content-type': 'application/x-ndjson' },
     });
   await expect
@@ -92,7 +93,10 @@ test('a caller that is ingesting as much as it may leaves the others their bytes
 test('a caller that has as many exports under way as it may have leaves the others their place', async () => {
   // More than the buffers between the service and its reader hold.
   const records = Array.from({ length: 240 }, (_, n) => ({
-    ...{ tenant: 'T', store: 'S', event_id: `e${n}`, occurred_at: '2001-01-01T00:00:00Z' },
+    tenant: 'T',
+    store: 'S',
+    event_id: `e${n}`,
+    occurred_at: '2001-01-01T00:00:00Z',
     enrichment: { text: 'x'.repeat(60_000) },
   }));
   for (let n = 0; n < records.length; n += 12) {

@@ -44,7 +44,10 @@ export function createReplays({ settings, log, db, wakeUp, paceOf }: Host): Work
   const { deliveryDays, waits } = settings;
   return startLater(settings.roles.includes('api'), () =>
     startReplays(db, {
-      ...{ wakeUp, deliveryDays, log, pace: paceOf('retries') },
+      wakeUp,
+      deliveryDays,
+      log,
+      pace: paceOf('retries'),
       settleMillis: waits.replaySettleMillis,
     }),
   );
@@ -55,7 +58,9 @@ export function createHoldingBack({ settings, log, db }: Host): Work {
   const { tenantWaiting: rows, tenantWaitingBytes: bytes, deliveryDays, waits } = settings;
   return startLater(settings.roles.includes('api'), () =>
     startHoldingBack(db, {
-      ...{ bounds: { rows, bytes }, deliveryDays, log },
+      bounds: { rows, bytes },
+      deliveryDays,
+      log,
       settleMillis: waits.replaySettleMillis,
       everyMillis: waits.holdBackMillis,
     }),
@@ -79,7 +84,8 @@ export function addWebhooks(
       timeoutSeconds: settings.webhookTimeoutSeconds,
     },
     wakeUp,
-    ...{ jobs, replays },
+    jobs,
+    replays,
     tenantEndpoints: settings.tenantEndpoints,
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,

@@ -24,10 +24,7 @@ import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
 
-type RestoreTools = ReadTools & {
-  readonly db: Database;
-  readonly onStep: (step: Step) => void;
-};
+type RestoreTools = ReadTools & { readonly db: Database; readonly onStep: (step: Step) => void };
 
 /** So many files are loaded side by side. */
 const connections = 3;

@@ -13,7 +13,9 @@ export const accessChecks: readonly (Check | ToldCheck)[] = [
     look: async ({ waitingApprovals }) =>
       (await waitingApprovals()).map(({ id, says, asker, tenant, since }) => ({
         text: `somebody else than ${asker} must confirm it: ${says.replace(/[.]$/, '')}`,
-        ...{ id, tenant, since },
+        id,
+        tenant,
+        since,
       })),
     many: (count) => `${numberOf(count, 'request')} wait for somebody else to confirm them`,
     well: 'nothing waits for somebody else to confirm it',
@@ -33,7 +35,9 @@ export const accessChecks: readonly (Check | ToldCheck)[] = [
     look: async ({ largeExports }) =>
       (await largeExports()).map(({ id, name, rows, exports, tenant, since }) => ({
         text: `"${name}" has exported ${numberOf(rows, 'record')} within 24 hours, in ${numberOf(exports, 'file')}, most of them of ${tenant}`,
-        ...{ id, tenant, since },
+        id,
+        tenant,
+        since,
       })),
     many: (count) => `${numberOf(count, 'token')} or people have exported much within 24 hours`,
     well: 'nobody has exported more than SVC_EXPORT_TELL_ROWS within 24 hours, where that is set',

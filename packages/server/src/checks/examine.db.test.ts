@@ -14,12 +14,17 @@ import type { CheckName } from './values.ts';
 
 // Without a drainer, so that deliveries stay as they are.
 const service = useTestService({
-  ...{ SVC_ROLES: 'api,retention,exports', SVC_RATE_LIMIT: '0', SVC_NOTIFY_DISK_PERCENT: '10' },
+  SVC_ROLES: 'api,retention,exports',
+  SVC_RATE_LIMIT: '0',
+  SVC_NOTIFY_DISK_PERCENT: '10',
   SVC_RETENTION_SCHEDULE: '17 3 * * *',
 });
 beforeAll(async () => {
   const records = ['a', 'b', 'c'].map((event_id) => ({
-    ...{ tenant: 'TX', store: 'S', event_id, occurred_at: '2001-03-01T00:00:00Z' },
+    tenant: 'TX',
+    store: 'S',
+    event_id,
+    occurred_at: '2001-03-01T00:00:00Z',
     enrichment: {},
   }));
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
@@ -33,8 +38,16 @@ beforeEach(async () => {
 /** Another process, as it would say of itself. */
 async function join(name: string, row: Record<string, unknown> = {}): Promise<void> {
   const whole = {
-    ...{ id: `other-${name}`, host: 'other', pid: 999_999, version: '0.1.0', node: 'v20' },
-    ...{ roles: ['retention'], settings: {}, clock_ahead_millis: 0, store_state: 'own', ...row },
+    id: `other-${name}`,
+    host: 'other',
+    pid: 999_999,
+    version: '0.1.0',
+    node: 'v20',
+    roles: ['retention'],
+    settings: {},
+    clock_ahead_millis: 0,
+    store_state: 'own',
+    ...row,
   };
   await service.db.query(sql`
     insert into processes (id, host, pid, version, node, command, roles, settings, clock_ahead_millis, store_state,
@@ -113,7 +126,8 @@ testOnOneServer('tells a process that was killed from one that is frozen', async
     { severity: 'warning', found: expect.stringContaining('was killed') },
   ]);
   const client = new pg.Client({
-    ...{ connectionString: service.db.url, application_name: 'svcctl:999999' },
+    connectionString: service.db.url,
+    application_name: 'svcctl:999999',
   });
   await client.connect();
   await client.query(`select pg_advisory_lock(${advisoryLocks.keys})`);
@@ -313,7 +327,9 @@ test('tokens that nobody has used for 90 days are named, with what revokes them'
   await service.call('DELETE', `/tokens/${lost.id}`);
   expect(await found('tokens')).toMatchObject([
     {
-      ...{ id, severity: 'warning', command: `svcctl tokens revoke ${id}` },
+      id,
+      severity: 'warning',
+      command: `svcctl tokens revoke ${id}`,
       found: 'nobody has used the token "forgotten" for 90 days',
     },
   ]);

@@ -20,9 +20,14 @@ const ofRetention = (more: { verification?: object; run?: object } = {}) => ({
   work: [],
 });
 const nothing = {
-  ...{ db: { query: async () => [] }, verifyDays: 0 },
-  ...{ processes: async () => [], slowStatements: () => [], storeClockAheadMillis: () => null },
-  ...{ nextRun: () => null, sampleCounters: async () => [], unusedTokens: async () => [] },
+  db: { query: async () => [] },
+  verifyDays: 0,
+  processes: async () => [],
+  slowStatements: () => [],
+  storeClockAheadMillis: () => null,
+  nextRun: () => null,
+  sampleCounters: async () => [],
+  unusedTokens: async () => [],
   overdue: async () => ({ lastQueuedMillis: 0, waiting: 0, unverified: 0 }),
 };
 const well: Look = {
@@ -55,7 +60,10 @@ const ill: Look = {
   exports: async () => [],
   schedules: async () => [
     {
-      ...{ id: 'sch_1', tenant: 'TX', name: 'nightly', state: 'failing' as const },
+      id: 'sch_1',
+      tenant: 'TX',
+      name: 'nightly',
+      state: 'failing' as const,
       since: '2026-03-05T14:07:09.123456Z',
     },
   ],
@@ -71,7 +79,9 @@ const ill: Look = {
   }),
   unreached: async () => [
     ...(['ntt_1', 'ntt_2'] as const).map((id) => ({
-      ...{ id, kind: 'webhook' as const, address: 'https://pager.example/key' },
+      id,
+      kind: 'webhook' as const,
+      address: 'https://pager.example/key',
       since: '2026-03-05T14:07:09.123456Z',
     })),
   ],
@@ -80,19 +90,27 @@ const ill: Look = {
   keyFault: async () => 'There is no /data/secret-key',
   sealFault: () => 'Place 5 is not as it was sealed.',
   failingCopy: async () => ({
-    ...{ location: 's3://log', error: 'refused' },
+    location: 's3://log',
+    error: 'refused',
     failing_since: '2026-03-05T14:07:09.123456Z',
   }),
   overdueBackup: async () => undefined,
   waitingApprovals: async () => [
     {
-      ...{ id: 'apr_1', says: 'Erases 1 record of TX.', asker: 'ada', tenant: 'TX' },
+      id: 'apr_1',
+      says: 'Erases 1 record of TX.',
+      asker: 'ada',
+      tenant: 'TX',
       since: '2026-03-05T14:07:09.123456Z',
     },
   ],
   largeExports: async () => [
     {
-      ...{ id: 'tok_1', name: 'desk', rows: 1_204_000, exports: 3, tenant: 'TX' },
+      id: 'tok_1',
+      name: 'desk',
+      rows: 1_204_000,
+      exports: 3,
+      tenant: 'TX',
       since: '2026-03-05T14:07:09.123456Z',
     },
   ],
@@ -131,23 +149,21 @@ describe('findTroubles', () => {
     const all = await findTroubles(ill);
     const of = (kind: string) => all.find((each) => each.kind === kind);
     expect(of('endpoints_failing')).toMatchObject({
-      ...{
-        text: '3 endpoints failing',
-        command: 'svcctl endpoints ls --health failing',
-        place: '#/endpoints?health=failing',
-      },
+      text: '3 endpoints failing',
+      command: 'svcctl endpoints ls --health failing',
+      place: '#/endpoints?health=failing',
       severity: 'warning',
     });
     expect(of('endpoints_gone')).toMatchObject({
       text: 'the endpoint ca.example of CA was disabled, because it answered 410 Gone',
-      ...{
-        command: 'svcctl endpoints show ep_2',
-        place: '#/endpoints?health=gone&panel=endpoint/ep_2',
-      },
+
+      command: 'svcctl endpoints show ep_2',
+      place: '#/endpoints?health=gone&panel=endpoint/ep_2',
     });
     expect(of('notices_undelivered')?.text).toBe('notices do not reach 2 targets');
     expect(of('verification_differs')).toMatchObject({
-      ...{ severity: 'critical', place: '#/retention?panel=verification/vrf_1' },
+      severity: 'critical',
+      place: '#/retention?panel=verification/vrf_1',
       command: 'svcctl retention verify vrf_1',
     });
     expect(JSON.stringify(all)).not.toContain('key');
@@ -172,7 +188,11 @@ test('people are told of each endpoint, and of a run by its id anew', async () =
   const found = await findForNotices(ill);
   const of = (kind: string) => found.filter((each) => each.kind === kind);
   expect(of('endpoints_failing')[0]).toMatchObject({
-    ...{ subject: 'ep_1', ref: '', tenant: 'TX', severity: 'warning', isRepeated: true },
+    subject: 'ep_1',
+    ref: '',
+    tenant: 'TX',
+    severity: 'warning',
+    isRepeated: true,
     title: 'Webhooks of TX to tx.example keep failing',
     advice: expect.stringMatching(/\. Next: svcctl endpoints show ep_1\.$/),
   });

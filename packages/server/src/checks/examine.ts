@@ -57,7 +57,9 @@ async function examineOne<To>(check: Check<To>, row: Finding['check'], to: To): 
     const problems = await check.look(to);
     if (problems.length === 0) return [{ ...own, severity: 'ok', found: well }];
     return problems.map((problem) => ({
-      ...{ ...own, id: problem.id ?? null, found: problem.text },
+      ...own,
+      id: problem.id ?? null,
+      found: problem.text,
       severity: findingSeverities[problem.severity ?? severity],
       ...(problem.severity === 'ok'
         ? {}
@@ -73,7 +75,10 @@ async function examineOne<To>(check: Check<To>, row: Finding['check'], to: To): 
 }
 
 const findingSeverities = {
-  ...{ ok: 'ok', warning: 'warning', critical: 'problem', unchecked: 'unchecked' },
+  ok: 'ok',
+  warning: 'warning',
+  critical: 'problem',
+  unchecked: 'unchecked',
 } as const satisfies Record<string, FindingSeverity>;
 
 /** What is wrong, the worst first. Empty means that all is well, as far as the look may see. */
@@ -93,7 +98,11 @@ function toTrouble(kind: TroubleKind, check: ToldCheck, problems: readonly Probl
   const only = problems.length === 1 ? first : undefined;
   const text = only?.text ?? check.many?.(count) ?? first?.text ?? '';
   return {
-    ...{ kind, count, id: only?.id ?? null, severity: check.severity, text },
+    kind,
+    count,
+    id: only?.id ?? null,
+    severity: check.severity,
+    text,
     remedy: check.remedy,
     command: check.command(only?.id),
     place: check.place(only?.id),
@@ -112,7 +121,12 @@ export async function findForNotices(look: Look): Promise<Found[]> {
 function toFound(check: ToldCheck, { text, id, tenant = null, since = null }: Problem): Found {
   const { name: kind, severity, holdSeconds, isRepeated = true, isSingle = false } = check;
   return {
-    ...{ kind, severity, holdSeconds, isRepeated, tenant, since },
+    kind,
+    severity,
+    holdSeconds,
+    isRepeated,
+    tenant,
+    since,
     subject: isSingle ? '' : (id ?? ''),
     ref: isSingle ? (id ?? '') : '',
     title: capitalized(text),

@@ -15,7 +15,9 @@ export const exportChecks: readonly ToldCheck[] = [
           state === 'failing'
             ? `the last run of the schedule ${name} of ${tenant} failed`
             : `the schedule ${name} of ${tenant} is late`,
-        ...{ id, tenant, since },
+        id,
+        tenant,
+        since,
       }));
     },
     many: (count) => `${numberOf(count, 'schedule')} of exports fail or are late`,

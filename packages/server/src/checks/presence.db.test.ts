@@ -41,12 +41,14 @@ test('a process is listed while it runs, with what it does and where', async () 
   expect(json.processes).toHaveLength(1);
   const [row] = json.processes;
   expect(row).toMatchObject({
-    ...{ id: json.process_id, pid: process.pid, node: process.version, url: service.url },
-    ...{ roles: ['api', 'retention'], state: 'live', version: json.version },
-    settings: {
-      SVC_RETENTION_SCHEDULE: 'off',
-      SVC_BLOB_URL: expect.stringMatching('cold$'),
-    },
+    id: json.process_id,
+    pid: process.pid,
+    node: process.version,
+    url: service.url,
+    roles: ['api', 'retention'],
+    state: 'live',
+    version: json.version,
+    settings: { SVC_RETENTION_SCHEDULE: 'off', SVC_BLOB_URL: expect.stringMatching('cold$') },
   });
   // It is the drainer that forgets incidents, so others do not heed the setting.
   expect(row.settings).not.toHaveProperty('SVC_INCIDENT_DAYS');

@@ -73,17 +73,21 @@ export function createPresence(
     const startedAt = performance.now();
     const begun = clock();
     const databaseMillis = await writeBeat(db, {
-      ...{ id, host: hostname(), pid: process.pid, version, migration, node: process.version },
-      ...{
-        command,
-        roles,
-        url: listensAt,
-        settings,
-        secretKeys: keys,
-        clockAheadMillis,
-        ...disk,
-        storeState: storeState(),
-      },
+      id,
+      host: hostname(),
+      pid: process.pid,
+      version,
+      migration,
+      node: process.version,
+
+      command,
+      roles,
+      url: listensAt,
+      settings,
+      secretKeys: keys,
+      clockAheadMillis,
+      ...disk,
+      storeState: storeState(),
     });
     const tookMillis = performance.now() - startedAt;
     // The database told the time somewhere between the call and its answer. The next beat says what came of it.

@@ -49,9 +49,14 @@ async function readStatus(
     database: { ...(await readDatabase(db)), known_migration: await newestMigration() },
     store: store(),
     processes: [...(await look.processes())],
-    slow_statements: look.slowStatements().map(({ text, count, totalMillis, maxMillis }) => ({
-      ...{ text, count, total_ms: Math.round(totalMillis), max_ms: Math.round(maxMillis) },
-    })),
+    slow_statements: look
+      .slowStatements()
+      .map(({ text, count, totalMillis, maxMillis }) => ({
+        text,
+        count,
+        total_ms: Math.round(totalMillis),
+        max_ms: Math.round(maxMillis),
+      })),
     findings: findings.filter(({ severity }) => severity !== 'ok'),
   };
 }

@@ -38,7 +38,9 @@ function ofEndpoints(
           (each): Problem => ({
             // One that is polled has no host.
             text: text({ ...each, host: new URL(each.url).host || each.id }),
-            ...{ id: each.id, tenant: each.tenant, since: each.since ?? null },
+            id: each.id,
+            tenant: each.tenant,
+            since: each.since ?? null,
           }),
         );
       const others = Math.max(0, (endpoints[state] ?? 0) - told.length);
@@ -193,7 +195,8 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
       return (await unreached()).map(({ id, kind, address, since }) => ({
         // What follows the host may be a secret.
         text: `notices do not reach ${kind === 'webhook' ? new URL(address).host : address}`,
-        ...{ id, since },
+        id,
+        since,
       }));
     },
     many: (count) => `notices do not reach ${numberOf(count, 'target')}`,

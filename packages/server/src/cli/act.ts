@@ -120,7 +120,9 @@ export function call<
   return {
     ...(view as Omit<Verb, 'act'>),
     ...(argument && { argument }),
-    ...{ route, answers: view.answers ?? route, isPlain: !has('body', 'query', 'read') },
+    route,
+    answers: view.answers ?? route,
+    isPlain: !has('body', 'query', 'read'),
     options: [
       ...rows,
       ...(asks ? [yesOption] : []),
@@ -197,13 +199,7 @@ async function tell<
     times,
     options,
     url,
-  }: {
-    id: string;
-    json: JsonOption;
-    times: Times;
-    options: Given<Rows>;
-    url: string;
-  },
+  }: { id: string; json: JsonOption; times: Times; options: Given<Rows>; url: string },
 ): Promise<void> {
   const answer = answerOf<R>(text);
   const word = id as Word<Arg>;

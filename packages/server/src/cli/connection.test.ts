@@ -230,7 +230,9 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const env = { XDG_CONFIG_HOME: '/proc/svcctl' };
     const { code, stderr } = await run(['login', '--url', api.url], {
-      ...{ cwd, env, stdin: `${api.token}\n` },
+      cwd,
+      env,
+      stdin: `${api.token}\n`,
     });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ENOENT') });
     expect(stderr).toContain('file_unreadable');

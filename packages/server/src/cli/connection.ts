@@ -110,10 +110,7 @@ export async function findLocalService(io: Io): Promise<LocalService | null> {
   const token = await readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);
   try {
     const { url } = JSON.parse(note) as { url?: unknown };
-    return {
-      url: parseServiceUrl(String(url), 'service.json'),
-      token: token?.trim() || null,
-    };
+    return { url: parseServiceUrl(String(url), 'service.json'), token: token?.trim() || null };
   } catch {
     // A file that is half-written or not ours counts as none; the caller could not mend it.
     return null;

@@ -58,7 +58,9 @@ export async function followCounting(
   made: Version,
 ): Promise<Version> {
   const version = await followJob(context, client, {
-    ...{ route: 'GET /enrichment/dataset-versions/:id', started: made, label: made.name },
+    route: 'GET /enrichment/dataset-versions/:id',
+    started: made,
+    label: made.name,
     far: () => ({ done: 0, total: 0 }),
     describe: () =>
       made.count === null
@@ -169,7 +171,9 @@ export async function walkDiff(
     });
   let all = await read();
   const progress = createProgress(io, {
-    ...{ label: `${from.name} … ${to.name}`, total: all.stretches_total, speed: () => '' },
+    label: `${from.name} … ${to.name}`,
+    total: all.stretches_total,
+    speed: () => '',
     describe: (done) => `${done} of ${numberOf(all.stretches_total, 'stretch', 'stretches')}`,
   });
   try {

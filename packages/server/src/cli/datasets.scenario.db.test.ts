@@ -15,7 +15,9 @@ beforeAll(() =>
   store(
     ['TX', 'CA'].flatMap((tenant) =>
       Array.from({ length: 300 }, (_, i) => ({
-        ...{ tenant, store: i % 2 === 0 ? 'AUS' : 'DFW', event_id: `e${i}` },
+        tenant,
+        store: i % 2 === 0 ? 'AUS' : 'DFW',
+        event_id: `e${i}`,
         occurred_at: `2001-01-0${1 + (i % 3)}T00:00:00.${String(i).padStart(6, '0')}Z`,
         kind: i % 5 === 0 ? 'a' : 'b',
         enrichment: { i, text: 'line\n"quoted", x' },

@@ -6,8 +6,12 @@ const { service, cli, store } = useServiceCli();
 beforeAll(() =>
   store(
     [1, 2, 3].map((day) => ({
-      ...{ tenant: 'TX', store: 'DFW', kind: 'flight', enrichment: {} },
-      ...{ event_id: `e${day}`, occurred_at: `2001-03-0${day}T00:00:00Z` },
+      tenant: 'TX',
+      store: 'DFW',
+      kind: 'flight',
+      enrichment: {},
+      event_id: `e${day}`,
+      occurred_at: `2001-03-0${day}T00:00:00Z`,
     })),
   ),
 );

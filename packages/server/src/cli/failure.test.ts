@@ -39,10 +39,7 @@ test('a refusal before anything was done is waited for, if not for long, and els
     });
   };
   refuse('requests_busy', '2');
-  expect(await cli('whoami')).toMatchObject({
-    code: 0,
-    sleepsMillis: [2000, 2000],
-  });
+  expect(await cli('whoami')).toMatchObject({ code: 0, sleepsMillis: [2000, 2000] });
   refuse('requests_busy', '6');
   const late = await cli('whoami');
   expect(late).toMatchObject({ code: 5, sleepsMillis: [] });

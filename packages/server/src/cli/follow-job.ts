@@ -48,7 +48,8 @@ export async function followJob<J extends Job>(
   const { far, describe, speed, pace, isUnderWay = isAtWork, waits = waitTexts } = following;
   let job = started;
   const bar: ProgressOptions = {
-    ...{ label: following.label ?? started.id, total: 0 },
+    label: following.label ?? started.id,
+    total: 0,
     describe: (done) => describe(done, bar.total, job),
     ...(speed && { speed }),
     ...(pace && { pace: () => pace(job) }),

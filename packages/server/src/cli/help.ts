@@ -11,7 +11,12 @@ export function wholeNumber(min: number): (text: string) => number {
 }
 
 const unitMillis: Readonly<Record<string, number>> = {
-  ...{ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 },
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
 };
 
 /** The length of a span such as 2h, which the pattern takes apart into number and unit; null for any other text. */

@@ -64,10 +64,7 @@ type Input = NodeJS.ReadableStream & {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
 };
-type TextStream = NodeJS.WritableStream & {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-};
+type TextStream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 /**
  * Everything of the process that a command may touch. It is passed in, so that tests can run commands in their own

@@ -114,12 +114,17 @@ export function list<
       const listed = await printPages<R>(
         context,
         {
-          ...{ route, query: asked as RouteQuery<R>, each: each?.(given) },
+          route,
+          query: asked as RouteQuery<R>,
+          each: each?.(given),
           most: most ?? (all ? undefined : byDefault) ?? Number.POSITIVE_INFINITY,
         },
         {
           columns: local ? inLocalTime(shown, context.io.env) : shown,
-          ...{ json, format, hasHeader, sums },
+          json,
+          format,
+          hasHeader,
+          sums,
         },
       );
       const said = note?.(listed.member) ?? null;
@@ -140,11 +145,18 @@ export async function printPages<R extends ListRoute>(
   const client = await context.connect();
   let searchedTo = '';
   let listed: Listed = {
-    ...{ client, printed: 0, total: null, hasMore: false, nextCursor: null, sums: {} },
+    client,
+    printed: 0,
+    total: null,
+    hasMore: false,
+    nextCursor: null,
+    sums: {},
     member: () => null,
   };
   const progress = createProgress(context.io, {
-    ...{ label: 'searched to', total: 0, describe: () => searchedTo },
+    label: 'searched to',
+    total: 0,
+    describe: () => searchedTo,
     pace: () => `${formatCount(listed.printed)} found`,
   });
   const show = async (page: Page, before: Pick<Listed, 'total' | 'hasMore'>, left: number) => {
@@ -162,7 +174,12 @@ export async function printPages<R extends ListRoute>(
     const { nextCursor, member } = page;
     const hasMore = before.hasMore || nextCursor !== null || shown.length < page.rows.length;
     listed = {
-      ...{ client, printed, total, hasMore, nextCursor, member },
+      client,
+      printed,
+      total,
+      hasMore,
+      nextCursor,
+      member,
       sums: Object.fromEntries(summed),
     };
     searchedTo = placeOf(page.member('searched_to'));

@@ -10,7 +10,10 @@ beforeAll(() =>
   store(
     ['TX', 'CA'].flatMap((tenant) =>
       Array.from({ length: 60 }, (_, i) => ({
-        ...{ tenant, store: i % 2 === 0 ? 'AUS' : 'DFW', event_id: `e${i}`, enrichment: { i } },
+        tenant,
+        store: i % 2 === 0 ? 'AUS' : 'DFW',
+        event_id: `e${i}`,
+        enrichment: { i },
         occurred_at: `2001-01-0${1 + (i % 3)}T00:00:${String(i).padStart(2, '0')}Z`,
       })),
     ),
@@ -35,7 +38,8 @@ test('segments lists the objects that are read, for programs that read them with
   const live = await jsonOf('retention segments --live --json tenant,object_key,count');
   expect(live).toEqual(
     ['CA', 'TX'].map((tenant) => ({
-      ...{ tenant, count: 60 },
+      tenant,
+      count: 60,
       object_key: expect.stringMatching(`^records/tenant=${tenant}/2001-01-01_2001-01-03_`),
     })),
   );

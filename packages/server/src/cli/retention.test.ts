@@ -300,9 +300,7 @@ test('move shows both triples', async () => {
   const failed = await cli('retention move mv_2', { isTerminal: true });
   expect(failed.stdout).toContain('state     failed, when copied');
   expect(failed.stdout).toContain('✗ differs');
-  expect(await jsonOf('retention move mv_1 --json source')).toEqual({
-    source: triple,
-  });
+  expect(await jsonOf('retention move mv_1 --json source')).toEqual({ source: triple });
 });
 
 test('verify that finds nothing ends with 0, and its report is JSON', async () => {

@@ -67,8 +67,13 @@ test('the start says where the service is and what to try, in words that can be 
 test('the start names no file of a token that is not there, but the way to another', () => {
   const io = { env: {}, cwd: '/', platform: 'linux x64 glibc', now: () => 0, stdout: {} } as never;
   const service = {
-    ...{ url: 'http://x', publicUrl: 'http://x', isFirstStart: false, signInLink: null },
-    ...{ adminTokenPath: null, roles: ['api'], dataDir: '/data' },
+    url: 'http://x',
+    publicUrl: 'http://x',
+    isFirstStart: false,
+    signInLink: null,
+    adminTokenPath: null,
+    roles: ['api'],
+    dataDir: '/data',
   };
   expect(startText(io, service)).toMatch(
     /Admin token {4}one from before; without any: svcctl tokens create --local --name admin --preset admin\n$/,

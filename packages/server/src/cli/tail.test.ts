@@ -52,7 +52,8 @@ test('prints each record once, whatever cuts the stream', async () => {
   expect(stdout).toBe(['e1', 'e2', 'e3', 'e8'].map((id) => `${record(id)}\n`).join(''));
   expect(afters()).toEqual([undefined, 'c1', 'c1', 'c1', 'c3', 'c7', 'c8']);
   expect(api.requests[0]?.query).toEqual({
-    ...{ tenant: 'TX', follow: 'true' },
+    tenant: 'TX',
+    follow: 'true',
     since: new Date(nowMillis - 600_000).toISOString(),
   });
   expect(stderr).toContain('It goes on.');

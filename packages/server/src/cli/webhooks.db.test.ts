@@ -9,7 +9,9 @@ const { service, cli, ok, jsonOf } = useServiceCli({ ...settings, SVC_ROLES: 'ap
 const drain = (more: string[] = [], signal = new AbortController().signal) =>
   run(['drain', ...more], {
     env: { ...settings, DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir },
-    ...{ now: Date.now, longestSleepMillis: 20, signal },
+    now: Date.now,
+    longestSleepMillis: 20,
+    signal,
   });
 
 /** A receiver that has registered itself; `done` once it has ended. */

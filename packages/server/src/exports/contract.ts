@@ -233,10 +233,7 @@ export const exportsContract = routesUnder('Exports', {
       'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
     body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
-    responses: {
-      200: { description: 'The line.', schema: templatePreviewSchema },
-      404: problem,
-    },
+    responses: { 200: { description: 'The line.', schema: templatePreviewSchema }, 404: problem },
   },
   previewExport: {
     method: 'POST',
@@ -247,17 +244,14 @@ export const exportsContract = routesUnder('Exports', {
     scope: 'analytics:read',
     body: exactly({
       ...selectionProperties,
-      ...{ where: bodyProperties.where, columns: bodyProperties.columns },
-      ...{
-        header: csvRequestSchema.properties.header,
-        profile: csvRequestSchema.properties.profile,
-      },
+      where: bodyProperties.where,
+      columns: bodyProperties.columns,
+
+      header: csvRequestSchema.properties.header,
+      profile: csvRequestSchema.properties.profile,
       format: oneOf(exportFormats),
     }),
-    responses: {
-      200: { description: 'The beginning.', schema: linesPreviewSchema },
-      404: problem,
-    },
+    responses: { 200: { description: 'The beginning.', schema: linesPreviewSchema }, 404: problem },
   },
   downloadExport: {
     method: 'GET',

@@ -23,7 +23,9 @@ const ingest = (tenant: string, count: number, kind: string, noiseBytes = 0) =>
   storeRecords(
     service,
     numberedRecords(tenant, count, (n) => ({
-      ...{ store: n % 2 === 0 ? 'A' : 'B', event_id: `${kind}-${n}`, kind },
+      store: n % 2 === 0 ? 'A' : 'B',
+      event_id: `${kind}-${n}`,
+      kind,
       occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
       enrichment: { n, noise: randomBytes(noiseBytes).toString('base64') },
     })),
@@ -107,7 +109,8 @@ test('every download ends within seconds of its token, or of its session, and lo
 function open(method: string, path: string, headers: Record<string, string>) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const request = httpRequest(service.url + path, {
-      ...{ method, agent: false },
+      method,
+      agent: false,
       headers: { 'content-type': 'application/json', ...headers },
     });
     request.on('error', reject);

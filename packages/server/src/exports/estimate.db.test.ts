@@ -77,7 +77,10 @@ test('the Parquet is a twentieth, and as cold records take once there are some',
 
 test('for a spreadsheet it tells how many records may not fit into a cell, in both tiers', async () => {
   const record = (event_id: string, length: number) => ({
-    ...{ tenant: 'L', store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z' },
+    tenant: 'L',
+    store: 'A',
+    event_id,
+    occurred_at: '2001-03-01T00:00:00Z',
     enrichment: { text: 'x'.repeat(length) },
   });
   const sent = [record('short', 1000), record('long', 33_000), record('longer', 50_000)];

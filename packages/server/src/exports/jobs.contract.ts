@@ -234,10 +234,7 @@ export const exportJobsContract = routesUnder('Exports', {
     path: '/exports/:id/manifest',
     summary: 'What the file of an export is, part by part',
     scope: 'analytics:read',
-    responses: {
-      200: { description: 'The manifest.', schema: manifestSchema },
-      409: problem,
-    },
+    responses: { 200: { description: 'The manifest.', schema: manifestSchema }, 409: problem },
   },
   downloadFile: {
     method: 'GET',
@@ -258,11 +255,7 @@ export const exportJobsContract = routesUnder('Exports', {
           'X-Record-Count': 'Rows of the file, without the header.',
         },
       },
-      206: {
-        description: 'A range of it.',
-        mediaType: fileTypes.any,
-        schema: Type.String(),
-      },
+      206: { description: 'A range of it.', mediaType: fileTypes.any, schema: Type.String() },
       304: { description: 'The file with this ETag is known already.' },
       409: problem,
       410: problem,

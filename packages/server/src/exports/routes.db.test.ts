@@ -47,7 +47,8 @@ test('a template shows its first line, and which of a few records have no value 
   const none = { line: null, record: null };
   expect((await preview({ template: 'openai-chat' })).json).toEqual({
     ...none,
-    ...{ looked: 7, skipped: { rows: 7, fields: { prompt: 7 } } },
+    looked: 7,
+    skipped: { rows: 7, fields: { prompt: 7 } },
   });
   const { token } = await service.makeToken({ scopes: ['analytics:read'], tenants: ['U'] });
   expect((await preview({ template }, token)).json).toMatchObject({ ...none, looked: 0 });
@@ -82,11 +83,18 @@ test('an export is told with its slice and how many rows it has', async () => {
   const file = await exportCsv({ tenant: 'T', month: '2001-03' }, token);
   const [entry] = await entries();
   expect(entry).toMatchObject({
-    ...{ actor: { token_id: id, name: 'support' }, action: 'export.csv', target: null },
-    ...{ tenant: 'T', request_id: file.headers.get('x-request-id'), before: null },
+    actor: { token_id: id, name: 'support' },
+    action: 'export.csv',
+    target: null,
+    tenant: 'T',
+    request_id: file.headers.get('x-request-id'),
+    before: null,
     after: {
-      ...{ tenant: 'T', month: '2001-03', columns: ['event_id'] },
-      ...{ delivery: 'stream', row_count: 7 },
+      tenant: 'T',
+      month: '2001-03',
+      columns: ['event_id'],
+      delivery: 'stream',
+      row_count: 7,
     },
   });
 });
@@ -99,14 +107,17 @@ test('a link downloads the export once, without a token, and both are told as it
   expect(Date.parse(link.expires_at)).toBeGreaterThan(Date.now());
   const told = { actor: { token_id: id }, tenant: 'T' };
   expect((await entries())[0]).toMatchObject({
-    ...{ ...told, action: 'export.link' },
+    ...told,
+    action: 'export.link',
     after: { ...slice, row_count: 2, expires_at: link.expires_at },
   });
   const file = await download(link.url);
   expect(file.text).toBe('event_id\n"e1"\n"e2"\n');
   expect(file.headers.get('content-disposition')).toContain('T_2001-03-02_2001-03-03.csv');
   expect((await entries())[0]).toMatchObject({
-    ...{ ...told, action: 'export.csv', user_agent: 'browser' },
+    ...told,
+    action: 'export.csv',
+    user_agent: 'browser',
     after: { ...slice, delivery: 'link', row_count: 2 },
   });
   expect((await download(link.url)).json).toMatchObject({ status: 404, code: 'link_not_found' });
@@ -174,10 +185,16 @@ test('typed columns are told beforehand, and go with a job', async () => {
   const schema = await service.call('GET', '/exports/schema?tenant=T&month=2001-03');
   expect(schema.json).toEqual({
     columns: [{ name: 'n', field: 'n', type: 'bigint' }],
-    ...{ sampled: 7, count: 7, left_out: 0, misfits: { rows: 0, fields: {} } },
+    sampled: 7,
+    count: 7,
+    left_out: 0,
+    misfits: { rows: 0, fields: {} },
   });
   const records = [1, 2, 3, '4', null].map((n, at) => ({
-    ...{ tenant: 'ODD', store: 'S', event_id: `e-${at}`, occurred_at: '2001-03-01T00:00:00Z' },
+    tenant: 'ODD',
+    store: 'S',
+    event_id: `e-${at}`,
+    occurred_at: '2001-03-01T00:00:00Z',
     enrichment: { n },
   }));
   await service.call('POST', '/enrichment/records', { body: { records } });

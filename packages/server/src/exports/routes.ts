@@ -105,7 +105,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { count } = await countSlice(db, slice, options.cold);
     return db.transaction(async (connection) => {
       const link = await createLink(connection, body, {
-        ...{ format, actor, rowCount: count },
+        format,
+        actor,
+        rowCount: count,
         origin: options.publicUrl ?? '',
       });
       const { row_count, expires_at } = link;

@@ -173,10 +173,7 @@ export const schedulesContract = routesUnder('Exports', {
     scope: 'admin',
     stepUp: true,
     body: newScheduleSchema,
-    responses: {
-      201: { description: 'Made.', schema: scheduleSchema },
-      409: problem,
-    },
+    responses: { 201: { description: 'Made.', schema: scheduleSchema }, 409: problem },
   },
   listSchedules: {
     method: 'GET',
@@ -184,10 +181,7 @@ export const schedulesContract = routesUnder('Exports', {
     summary: 'List schedules and how their last runs went',
     description: 'By tenant and name.',
     scope: 'analytics:read',
-    query: exactly({
-      tenant: Type.Optional(tenantSchema),
-      ...paging,
-    }),
+    query: exactly({ tenant: Type.Optional(tenantSchema), ...paging }),
     responses: onePage(scheduleSchema),
   },
   getSchedule: {

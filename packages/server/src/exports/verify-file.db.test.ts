@@ -49,7 +49,10 @@ function verify(
   };
   const signal = new AbortController().signal;
   return verifyFile(manifest, source, {
-    ...{ duckdb: exports.cold.duckdb, dir: exports.cold.spoolDir, signal, onBytes() {} },
+    duckdb: exports.cold.duckdb,
+    dir: exports.cold.spoolDir,
+    signal,
+    onBytes() {},
   });
 }
 
@@ -140,7 +143,7 @@ describe.each([
     const count = made.manifest.parts.length;
     const message = `part 2 of ${count}: it is not in the store`;
     expect(verdict.differences).toEqual([
-      { ...{ part: 2, kind: 'lost', expected: null, found: null }, message },
+      { part: 2, kind: 'lost', expected: null, found: null, message },
     ]);
     expect(verdict.parts.filter(({ ok }) => ok)).toHaveLength(count - 1);
     expect(verdict).toMatchObject({ ok: false, rows: null, digest: null, sha256: null });

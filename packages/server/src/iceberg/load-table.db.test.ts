@@ -105,7 +105,9 @@ describe('with segments', () => {
     expect(after.snapshot['parent-snapshot-id']).toBe(before.snapshot['snapshot-id']);
     expect(after.snapshot['sequence-number']).toBeGreaterThan(before.snapshot['sequence-number']);
     expect(after.snapshot.summary).toMatchObject({
-      ...{ operation: 'append', 'added-data-files': '1', 'added-records': '4' },
+      operation: 'append',
+      'added-data-files': '1',
+      'added-records': '4',
     });
     const added = after.entries.filter(({ status }) => status === 1n);
     const id = BigInt(after.snapshot['snapshot-id']);
@@ -129,8 +131,11 @@ describe('with segments', () => {
     expect(after.paths).toEqual(await world.livePaths(tenants));
     expect(after.metadata.snapshots.map(operationOf)).toEqual(['append', 'append', 'replace']);
     expect(after.snapshot.summary).toMatchObject({
-      ...{ 'added-data-files': '1', 'deleted-data-files': '8' },
-      ...{ 'added-records': '32', 'deleted-records': '32', 'total-records': '32' },
+      'added-data-files': '1',
+      'deleted-data-files': '8',
+      'added-records': '32',
+      'deleted-records': '32',
+      'total-records': '32',
     });
     const eight = await world.readTable(tenants, -2);
     const gone = after.entries.filter(({ status }) => status === 2n);
@@ -145,13 +150,14 @@ describe('with segments', () => {
     await world.readTable();
     const { signal } = new AbortController();
     await deleteTenant(world.mover.context({ graceSeconds: 3600 }), {
-      ...{ tenant: 'leaves', lastDay: day, runId: null, signal },
+      tenant: 'leaves',
+      lastDay: day,
+      runId: null,
+      signal,
     });
     const deleted = await world.readTable();
     expect(deleted.paths).toEqual(await world.livePaths());
-    expect(deleted.snapshot.summary).toMatchObject({
-      ...{ operation: 'delete', 'deleted-records': '4' },
-    });
+    expect(deleted.snapshot.summary).toMatchObject({ operation: 'delete', 'deleted-records': '4' });
     await world.addSegment('ZZ');
     const next = await world.readTable();
     const tenants = next.manifests.map(({ partitions }) => partitions[0].lower_bound);

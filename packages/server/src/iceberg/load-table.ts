@@ -55,7 +55,8 @@ async function describe(tools: TableTools, scope: Scope, signal: AbortSignal) {
   const metadata = tableMetadata({
     id: toUuid(createHmac('sha256', tools.key()).update(`iceberg ${scope.name}`).digest('hex')),
     location: uriOf(store, `iceberg/${scope.name}`),
-    ...{ newest, snapshots: listed.reverse() },
+    newest,
+    snapshots: listed.reverse(),
   });
   const key = `${folderOf(scope)}/${newest.id}-${oldest.id}.metadata.json`;
   if ((await store.head(key, signal)) === null) {

@@ -141,8 +141,12 @@ export function countEntries(
   entries: readonly Pick<ManifestEntry, 'since' | 'isGone' | 'count'>[],
 ): ManifestCounts {
   const counts = {
-    ...{ added_files_count: 0, existing_files_count: 0, deleted_files_count: 0 },
-    ...{ added_rows_count: 0, existing_rows_count: 0, deleted_rows_count: 0 },
+    added_files_count: 0,
+    existing_files_count: 0,
+    deleted_files_count: 0,
+    added_rows_count: 0,
+    existing_rows_count: 0,
+    deleted_rows_count: 0,
   };
   for (const { since, isGone, count } of entries) {
     const kind = isGone ? 'deleted' : since === snapshotId ? 'added' : 'existing';

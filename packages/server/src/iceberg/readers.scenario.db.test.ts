@@ -14,9 +14,13 @@ const service = useTestService({ SVC_ROLES: 'api,retention', SVC_COLD_GRACE_SECO
 
 const awkward = `É 50% "quoted" ’x’`;
 const record = (tenant: string, n: number, day = '2020-02-28') => ({
-  ...{ tenant, store: n % 2 === 0 ? 'DFW' : 'ORD', event_id: `e${n}`, kind: 'k' },
+  tenant,
+  store: n % 2 === 0 ? 'DFW' : 'ORD',
+  event_id: `e${n}`,
+  kind: 'k',
   occurred_at: `${day}T12:00:00.${String(n).padStart(6, '0')}Z`,
-  ...{ confidence: 0.5, enrichment: { n, text: 'é' } },
+  confidence: 0.5,
+  enrichment: { n, text: 'é' },
 });
 
 /** All records that were stored so far. Each call brings what it stores to segments of its own. */
@@ -105,7 +109,9 @@ describe.each(readers)('%s', (reader) => {
     expect(rows.map(keyOf).sort()).toEqual(stored.map(keyOf).sort());
     const row = rows.find((one) => keyOf(one) === `TX e${round + 1}`);
     expect(row).toMatchObject({
-      ...{ store: 'ORD', confidence: '0.5', enrichment: `{"n":${round + 1},"text":"é"}` },
+      store: 'ORD',
+      confidence: '0.5',
+      enrichment: `{"n":${round + 1},"text":"é"}`,
       occurred_at: `2020-02-28T12:00:00.${String(round + 1).padStart(6, '0')}+00:00`,
     });
   });
@@ -143,7 +149,8 @@ test.each(readers.filter((reader) => reader === 'pyiceberg'))(
   async (reader) => {
     const s3 = await startS3();
     const remote = await startTestService({
-      ...{ SVC_ROLES: 'api,retention', SVC_BLOB_URL: s3.urlOf('with a space') },
+      SVC_ROLES: 'api,retention',
+      SVC_BLOB_URL: s3.urlOf('with a space'),
     });
     try {
       const records = [record('TX', 0), record(awkward, 1)];

@@ -74,8 +74,10 @@ async function look(db: Database, scope: Scope): Promise<Look> {
       for (const file of await queries.listFiles(connection, tenants))
         live.get(file.tenant)?.push(file);
       const changed = [...live].map(([tenant, files]) => ({
-        ...{ tenant, fingerprint: now.get(tenant) ?? '' },
-        ...{ live: files, told: told.get(tenant) ?? [] },
+        tenant,
+        fingerprint: now.get(tenant) ?? '',
+        live: files,
+        told: told.get(tenant) ?? [],
       }));
       return { moment, newest, manifests, changed };
     },
@@ -110,7 +112,11 @@ async function writeSnapshot(
         await putBytes(tools, { key, bytes, signal });
         const files = entries.filter(({ isGone }) => !isGone);
         return {
-          ...{ tenant, snapshot_id: id, object_key: key, size_bytes: bytes.length, fingerprint },
+          tenant,
+          snapshot_id: id,
+          object_key: key,
+          size_bytes: bytes.length,
+          fingerprint,
           oldest_id: Math.min(id, ...files.map(({ since }) => since)),
           files: files.map(toldOf),
           counts: countEntries(id, entries),
@@ -154,7 +160,9 @@ function changesOf(id: number, { tenant, fingerprint, live, told }: TenantLook) 
   const entries: Entry[] = [
     ...live.map((file) => ({
       ...file,
-      ...{ since: since.get(file.id) ?? id, isGone: false, bounds: boundsOf(file) },
+      since: since.get(file.id) ?? id,
+      isGone: false,
+      bounds: boundsOf(file),
     })),
     ...told
       .filter((file) => !stays.has(file.id))

@@ -15,8 +15,18 @@ type CatalogueRow = {
 
 /** The exit codes of the command line that follow from a status; that of any other is 1. */
 export const exitCodes: Readonly<Record<number, number>> = {
-  ...{ 400: 2, 405: 2, 413: 2, 415: 2, 416: 2 },
-  ...{ 401: 4, 403: 4, 404: 3, 410: 3, 409: 6, 429: 5, 503: 5 },
+  400: 2,
+  405: 2,
+  413: 2,
+  415: 2,
+  416: 2,
+  401: 4,
+  403: 4,
+  404: 3,
+  410: 3,
+  409: 6,
+  429: 5,
+  503: 5,
 };
 
 export const errorCatalogue = {

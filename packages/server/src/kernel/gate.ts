@@ -38,10 +38,7 @@ export function createGate(places: number): Gate {
  * Limits what is held at once, such as bytes or places. `take` returns false when it does not fit; whoever took something
  * gives it back.
  */
-export type Budget = {
-  take(amount: number): boolean;
-  give(amount: number): void;
-};
+export type Budget = { take(amount: number): boolean; give(amount: number): void };
 
 /** A budget of which each holder may have only a part, so that whoever takes most leaves something to the others. */
 export type SharedBudget = {

@@ -57,13 +57,7 @@ export type NoteRead = <T>(
 export type AuditLocally = (
   db: Queryable,
   name: TokenlessActor,
-  act: {
-    action: string;
-    target: string | null;
-    tenant?: string;
-    before?: unknown;
-    after: unknown;
-  },
+  act: { action: string; target: string | null; tenant?: string; before?: unknown; after: unknown },
 ) => Promise<void>;
 
 /** Writes an entry. It must run inside the transaction that does the act, so that neither exists without the other. */

@@ -11,7 +11,10 @@ let duckdb: DuckDb;
 
 const create = (more: Partial<Parameters<typeof createDuckDb>[0]> = {}) =>
   createDuckDb({
-    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, tempDir: dir.path, niceness: 0 },
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    tempDir: dir.path,
+    niceness: 0,
     log: createLog('silent'),
     ...more,
   });

@@ -4,9 +4,7 @@ import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
 import { startTestService } from '../../test/service.ts';
 
 // It fails the first attempt, so that the second one comes out of the queue.
-const receiver = await startReceiver({
-  behave: ({ number }) => answer(number === 1 ? 503 : 204),
-});
+const receiver = await startReceiver({ behave: ({ number }) => answer(number === 1 ? 503 : 204) });
 const collector = await startReceiver({
   behave: () => answer(200, { headers: { 'content-type': 'application/json' }, body: '{}' }),
 });
@@ -41,19 +39,28 @@ test('one trace leads from the request of the pipeline through the queue to each
   const [request, first, second, ...more] = spans.filter((span) => span.traceId === traced);
   expect(more).toEqual([]);
   expect(request).toMatchObject({
-    ...{ name: 'POST /api/v1/incidents', kind: 2, parentSpanId: '1'.repeat(16) },
+    name: 'POST /api/v1/incidents',
+    kind: 2,
+    parentSpanId: '1'.repeat(16),
     attributes: {
-      ...{ 'http.request.method': 'POST', 'http.response.status_code': 202 },
-      ...{ 'http.route': '/api/v1/incidents', 'url.path': '/api/v1/incidents' },
+      'http.request.method': 'POST',
+      'http.response.status_code': 202,
+      'http.route': '/api/v1/incidents',
+      'url.path': '/api/v1/incidents',
       'svcctl.request_id': reported.headers.get('x-request-id'),
     },
   });
   const sent = {
-    ...{ name: 'deliver webhook', kind: 3, parentSpanId: request?.spanId },
+    name: 'deliver webhook',
+    kind: 3,
+    parentSpanId: request?.spanId,
     attributes: {
-      ...{ 'http.request.method': 'POST', 'server.address': '127.0.0.1' },
-      ...{ 'server.port': receiver.port, 'svcctl.tenant': 'T' },
-      ...{ 'svcctl.endpoint_id': made.json.id, 'svcctl.delivery_id': delivery.id },
+      'http.request.method': 'POST',
+      'server.address': '127.0.0.1',
+      'server.port': receiver.port,
+      'svcctl.tenant': 'T',
+      'svcctl.endpoint_id': made.json.id,
+      'svcctl.delivery_id': delivery.id,
       'svcctl.incident_id': reported.json.id,
       'svcctl.request_id': reported.headers.get('x-request-id'),
     },
@@ -61,9 +68,7 @@ test('one trace leads from the request of the pipeline through the queue to each
   expect(first).toMatchObject(sent);
   expect(first).toMatchObject({
     status: { code: 2 },
-    attributes: {
-      ...{ 'svcctl.attempt': 1, 'http.response.status_code': 503, 'error.type': 'status' },
-    },
+    attributes: { 'svcctl.attempt': 1, 'http.response.status_code': 503, 'error.type': 'status' },
   });
   expect(second).toMatchObject(sent);
   expect(second).toMatchObject({

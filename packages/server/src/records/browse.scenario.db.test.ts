@@ -50,9 +50,18 @@ test('lists every leaf once, in byte order, with its facts', async () => {
   ).json.data;
   const at = '2001-01-28T23:59:59.999999Z';
   expect(first).toEqual({
-    ...{ tenant: 'CA', store: 'A', month: '2001-01', count: 1, bytes: expect.any(Number) },
-    ...{ coverage: 0, covered: 0, by_dataset: { training: 0, fine_tuning: 0 } },
-    ...{ tier: 'hot', stored_bytes: first.bytes, first_at: at, last_at: at },
+    tenant: 'CA',
+    store: 'A',
+    month: '2001-01',
+    count: 1,
+    bytes: expect.any(Number),
+    coverage: 0,
+    covered: 0,
+    by_dataset: { training: 0, fine_tuning: 0 },
+    tier: 'hot',
+    stored_bytes: first.bytes,
+    first_at: at,
+    last_at: at,
     digest: expect.stringMatching(/^[0-9a-f]{16}$/),
   });
 });

@@ -176,10 +176,7 @@ const dryRunProperties = Type.Partial(
   }),
 ).properties;
 
-const dryRunAnswerSchema = Type.Object({
-  ...ingestAnswerSchema.properties,
-  ...dryRunProperties,
-});
+const dryRunAnswerSchema = Type.Object({ ...ingestAnswerSchema.properties, ...dryRunProperties });
 export type DryRunAnswer = Static<typeof dryRunAnswerSchema>;
 
 /** When a stream breaks off, the problem document says beside the error how far the stream came. */
@@ -303,10 +300,7 @@ export const recordsContract = routesUnder('Records', {
       ...paging,
     }),
     responses: {
-      200: {
-        description: 'Ordered by tenant, store, month.',
-        schema: pageOf(datasetSchema),
-      },
+      200: { description: 'Ordered by tenant, store, month.', schema: pageOf(datasetSchema) },
     },
   },
   listMonthSums: {
@@ -385,9 +379,6 @@ export const recordsContract = routesUnder('Records', {
       occurred_at: { ...instantSchema, description: 'as the record’s occurred_at' },
       event_id: eventIdSchema,
     }),
-    responses: {
-      200: { description: 'The record.', schema: recordSchema },
-      404: problem,
-    },
+    responses: { 200: { description: 'The record.', schema: recordSchema }, 404: problem },
   },
 });

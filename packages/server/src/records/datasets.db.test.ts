@@ -12,7 +12,10 @@ const cold = useColdStore();
 beforeAll(async () => {
   const records = ['A', 'B'].flatMap((store) =>
     ['2001-01-01', '2001-01-02', '2001-02-01', '2001-03-01'].map((day) => ({
-      ...{ tenant: 'TX', store, event_id: 'e', occurred_at: `${day}T00:00:00Z` },
+      tenant: 'TX',
+      store,
+      event_id: 'e',
+      occurred_at: `${day}T00:00:00Z`,
       enrichment: { text: 'x'.repeat(1000) },
     })),
   );

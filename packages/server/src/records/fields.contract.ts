@@ -16,9 +16,7 @@ export type Share = Static<typeof shareSchema>;
 
 const numbersSchema = Type.Object({
   count: Type.Integer({ description: 'numbers found: an array may have several' }),
-  beyond: Type.Integer({
-    description: 'numbers too large for a double; the rest leaves them out',
-  }),
+  beyond: Type.Integer({ description: 'numbers too large for a double; the rest leaves them out' }),
   min: Type.Number(),
   max: Type.Number(),
   quantiles: Type.Array(

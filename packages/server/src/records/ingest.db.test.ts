@@ -55,12 +55,14 @@ test.each(['application/json', 'application/x-ndjson'])(
     const body = gzipSync(JSON.stringify(record()));
     const answer = await stream(body, { 'content-type': type });
     expect(answer.json).toMatchObject({
-      ...{ status: 400, code: 'body_encoding_invalid' },
+      status: 400,
+      code: 'body_encoding_invalid',
       detail: expect.stringMatching(/^The body is gzip.* ends in \.gz\.$/),
     });
     const plain = await stream('{}', { 'content-type': type, 'content-encoding': 'gzip' });
     expect(plain.json).toMatchObject({
-      ...{ status: 400, code: 'body_encoding_invalid' },
+      status: 400,
+      code: 'body_encoding_invalid',
       detail: expect.stringContaining('not compressed as its Content-Encoding says'),
     });
     expect(await totalCount()).toBe(before);
@@ -159,9 +161,12 @@ describe('a body that holds next to nothing', () => {
     const good = one().repeat(60);
     const answer = await stream(gzipSync(good + text()), { 'content-encoding': 'gzip' });
     expect(answer.json).toMatchObject({
-      ...{ status: 413, code: 'body_mostly_empty' },
+      status: 413,
+      code: 'body_mostly_empty',
       // Parts of 50 records: the other ten are in the one that was being filled.
-      ...{ accepted: 1, duplicates: 49, next_line: 50 },
+      accepted: 1,
+      duplicates: 49,
+      next_line: 50,
     });
   });
 

@@ -55,15 +55,24 @@ test.each([
       dry_run: true,
       warnings: [
         {
-          ...{ index: 0, tenant, code: 'integer_unsafe', path: '/enrichment/n' },
+          index: 0,
+          tenant,
+          code: 'integer_unsafe',
+          path: '/enrichment/n',
           message: expect.stringContaining('12345678901234567890'),
         },
         {
-          ...{ index: 3, tenant: other, code: 'key_dotted', path: '/enrichment/a.b' },
+          index: 3,
+          tenant: other,
+          code: 'key_dotted',
+          path: '/enrichment/a.b',
           message: expect.any(String),
         },
         {
-          ...{ index: 3, tenant: other, code: 'number_beyond_double', path: '/enrichment/a.b/0' },
+          index: 3,
+          tenant: other,
+          code: 'number_beyond_double',
+          path: '/enrichment/a.b/0',
           message: expect.stringContaining('and 1 more'),
         },
       ],

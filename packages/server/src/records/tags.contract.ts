@@ -26,10 +26,7 @@ export const noteSchema = Type.String({
   description: 'at most 1,000 characters, for people',
 });
 
-const byDatasetSchema = Type.Object({
-  training: Type.Integer(),
-  fine_tuning: Type.Integer(),
-});
+const byDatasetSchema = Type.Object({ training: Type.Integer(), fine_tuning: Type.Integer() });
 
 export const tagSchema = Type.Object({
   id: Type.String(),
@@ -122,11 +119,7 @@ export const tagsContract = routesUnder('Datasets', {
     summary: 'List tags',
     description: 'The latest first. With days or a store: those that touch them.',
     scope: 'enrichment:read',
-    query: exactly({
-      ...sliceProperties,
-      dataset: Type.Optional(oneOf(datasetNames)),
-      ...paging,
-    }),
+    query: exactly({ ...sliceProperties, dataset: Type.Optional(oneOf(datasetNames)), ...paging }),
     responses: onePage(tagSchema),
   },
   deleteTag: {

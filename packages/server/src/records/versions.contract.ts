@@ -43,11 +43,7 @@ const groupBySchema = Type.String({
   examples: ['camera_id'],
 });
 
-const tripleProperties = {
-  count: Type.Integer(),
-  bytes: Type.Integer(),
-  digest: digestSchema,
-};
+const tripleProperties = { count: Type.Integer(), bytes: Type.Integer(), digest: digestSchema };
 const frozenProperties = {
   count: nullable(
     Type.Integer({
@@ -195,10 +191,7 @@ export const versionsContract = routesUnder('Datasets', {
       }),
       cursor: Type.Optional(cursorSchema),
     }),
-    responses: {
-      200: { description: 'One page.', schema: versionDiffSchema },
-      409: problem,
-    },
+    responses: { 200: { description: 'One page.', schema: versionDiffSchema }, 409: problem },
   },
   deleteVersion: {
     method: 'DELETE',

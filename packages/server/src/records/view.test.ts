@@ -5,12 +5,18 @@ import { addDiffs } from './view.ts';
 const some = (count: number, first: number) => ({
   count,
   records: Array.from({ length: count }, (_, n) => ({
-    ...{ store: 'DFW', occurred_at: '2001-03-01T00:00:00.000000Z', event_id: `e${first + n}` },
+    store: 'DFW',
+    occurred_at: '2001-03-01T00:00:00.000000Z',
+    event_id: `e${first + n}`,
   })),
 });
 const page = (more: Partial<VersionDiff>): VersionDiff => ({
-  ...{ added: some(0, 0), gone: some(0, 0), moved: null },
-  ...{ stretches_done: 1, stretches_total: 2, next_cursor: 'c' },
+  added: some(0, 0),
+  gone: some(0, 0),
+  moved: null,
+  stretches_done: 1,
+  stretches_total: 2,
+  next_cursor: 'c',
   ...more,
 });
 

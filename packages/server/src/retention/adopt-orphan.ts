@@ -56,7 +56,8 @@ export async function adoptOrphan(
     await refuseTaken(db, found);
     if (isDry) return tell(found, true);
     await waitForTenant(db, found.tenant, {
-      ...{ waitMillis: lockMillis, signal },
+      waitMillis: lockMillis,
+      signal,
       async work(whole) {
         await context.fence.advance(whole);
         const done = await withOrphan(db, key, {
@@ -88,7 +89,11 @@ async function takeBack(
     await recountDays(connection, tenant, { first, last });
     await recountSums(connection, tenant);
     await context.audit(connection, {
-      ...{ actor, request, action: 'retention.orphans.adopt', target: found.id, tenant },
+      actor,
+      request,
+      action: 'retention.orphans.adopt',
+      target: found.id,
+      tenant,
       after: { object_key: key, ...tell(found, false).adopted },
     });
   });

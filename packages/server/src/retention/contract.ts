@@ -289,9 +289,6 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     fourEyes: ['erase'],
     body: eraseRequestSchema,
-    responses: {
-      200: { description: 'The receipt.', schema: eraseReceiptSchema },
-      409: problem,
-    },
+    responses: { 200: { description: 'The receipt.', schema: eraseReceiptSchema }, 409: problem },
   },
 });

@@ -114,11 +114,15 @@ export async function readRetentionOverview(
     },
     work: [
       ...runs.map((each) => ({
-        ...{ kind: 'run' as const, job: each, total: each.total_count },
+        kind: 'run' as const,
+        job: each,
+        total: each.total_count,
         done: each.moved_count + each.deleted_count,
       })),
       ...verifications.map((each) => ({
-        ...{ kind: 'verification' as const, job: each, total: each.bytes_total },
+        kind: 'verification' as const,
+        job: each,
+        total: each.bytes_total,
         done: each.bytes_done,
       })),
     ]

@@ -11,7 +11,10 @@ export const runsAsJobs: ListedKind<{
   deleted: number;
   failed_moves: number;
 }> = {
-  ...{ kind: 'run', scope: 'enrichment:read', unit: 'records', path: '/retention/runs' },
+  kind: 'run',
+  scope: 'enrichment:read',
+  unit: 'records',
+  path: '/retention/runs',
   table: listedRuns,
   summary({ tenant, told: { is_limited, moved, deleted, failed_moves: failed } }) {
     const done = `${numberOf(moved, 'record')} moved, ${numberOf(deleted, 'record')} deleted`;
@@ -27,7 +30,10 @@ export const verificationsAsJobs: ListedKind<{
   problems: number;
   sample_percent: number | null;
 }> = {
-  ...{ kind: 'verification', scope: 'enrichment:read', unit: 'bytes', path: '/retention/verify' },
+  kind: 'verification',
+  scope: 'enrichment:read',
+  unit: 'bytes',
+  path: '/retention/verify',
   table: listedVerifications,
   summary({ tenant, state, told }) {
     const { is_limited, problems, sample_percent: percent } = told;
@@ -42,7 +48,10 @@ export const verificationsAsJobs: ListedKind<{
 
 /** Imports of whole days in the list of all jobs. They are moves of the journal. */
 export const importsAsJobs: ListedKind<{ first_day: string; last_day: string }> = {
-  ...{ kind: 'import', scope: 'enrichment:read', unit: 'records', path: '/retention/moves' },
+  kind: 'import',
+  scope: 'enrichment:read',
+  unit: 'records',
+  path: '/retention/moves',
   table: listedImports,
   summary({ tenant, told: { first_day: first, last_day: last } }) {
     const days = first === last ? `the day ${first}` : `days from ${first} to ${last}`;

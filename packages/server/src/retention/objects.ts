@@ -55,7 +55,10 @@ export async function listOrphans(
       if (!isOldEnough(object, graceSeconds)) continue;
       const { tenant, firstDay: first_day, lastDay: last_day } = partsOf(object.key);
       data.push({
-        ...{ object_key: object.key, tenant, first_day, last_day },
+        object_key: object.key,
+        tenant,
+        first_day,
+        last_day,
         size_bytes: object.sizeBytes,
         written_at: formatMicros(Math.floor(object.writtenAt) * 1000),
       });

@@ -318,11 +318,13 @@ const eraseScopeProperties = {
   subject: Type.Optional(
     exactly({
       field: Type.String({
-        ...{ minLength: 1, maxLength: 500 },
+        minLength: 1,
+        maxLength: 500,
         description: 'a key of the enrichment, as where= names it: passenger.email',
       }),
       value: Type.String({
-        ...{ minLength: 1, maxLength: 1000 },
+        minLength: 1,
+        maxLength: 1000,
         description:
           'the text that stands there, or in the array there; or the number of this spelling',
       }),
@@ -348,7 +350,9 @@ export const eraseRequestSchema = exactly({
   ...eraseScopeProperties,
   reason: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 500, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      minLength: 1,
+      maxLength: 500,
+      pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
       description:
         'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
     }),

@@ -114,7 +114,9 @@ export async function foreseeAdoption(tools: StoreTools, actor: Actor): Promise<
   const { state, written_by: owner } = await getStore(tools, actor);
   const from = owner === null ? '' : `, which ${owner} wrote last`;
   return {
-    ...{ acts: ['adopt_store'], tenant: null, about: { state, owner } },
+    acts: ['adopt_store'],
+    tenant: null,
+    about: { state, owner },
     says: `Takes the store of cold data over for this database${from}.`,
   };
 }

@@ -76,10 +76,7 @@ export const webhooksContract = {
         'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
       stepUp: true,
       body: newEndpointSchema,
-      responses: {
-        201: { description: 'Registered.', schema: withSecret },
-        409: problem,
-      },
+      responses: { 201: { description: 'Registered.', schema: withSecret }, 409: problem },
     },
     listEndpoints: {
       scope: 'webhooks:read',
@@ -91,7 +88,8 @@ export const webhooksContract = {
         health: Type.Optional(oneOf(endpointHealths)),
         q: Type.Optional(
           Type.String({
-            ...{ minLength: 1, maxLength: 200 },
+            minLength: 1,
+            maxLength: 200,
             description:
               'text in the URL before its query, the uid, the name or the description, in any case',
           }),
@@ -116,9 +114,7 @@ export const webhooksContract = {
           ),
         ),
       }),
-      responses: {
-        200: { description: 'The endpoint.', schema: toldEndpointSchema },
-      },
+      responses: { 200: { description: 'The endpoint.', schema: toldEndpointSchema } },
     },
     changeEndpoint: {
       scope: 'endpoints:manage',
@@ -129,10 +125,7 @@ export const webhooksContract = {
         'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
       stepUp: { when: ['url'] },
       body: endpointChangeSchema,
-      responses: {
-        200: { description: 'As it is now.', schema: endpointSchema },
-        409: problem,
-      },
+      responses: { 200: { description: 'As it is now.', schema: endpointSchema }, 409: problem },
     },
     discardBacklog: {
       scope: 'webhooks:manage',
@@ -142,10 +135,7 @@ export const webhooksContract = {
       description:
         'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
       stepUp: true,
-      responses: {
-        200: { description: 'As it is now.', schema: endpointSchema },
-        409: problem,
-      },
+      responses: { 200: { description: 'As it is now.', schema: endpointSchema }, 409: problem },
     },
     deleteEndpoint: {
       scope: 'webhooks:manage',
@@ -176,9 +166,7 @@ export const webhooksContract = {
       description:
         'Ends at once what a rotation, or a new key pair, leaves for 24 hours: for a secret that was disclosed or that its receiver has replaced.',
       stepUp: true,
-      responses: {
-        200: { description: 'As it is now.', schema: endpointSchema },
-      },
+      responses: { 200: { description: 'As it is now.', schema: endpointSchema } },
     },
     pingEndpoint: {
       scope: 'endpoints:manage',
@@ -190,16 +178,14 @@ export const webhooksContract = {
       query: exactly({
         type: Type.Optional(
           Type.String({
-            ...{ minLength: 1, maxLength: 128 },
+            minLength: 1,
+            maxLength: 128,
             description:
               'of the catalogue: its sample is sent, as an event of this type that nobody reported',
           }),
         ),
       }),
-      responses: {
-        202: { description: 'Sent.', schema: pingedDeliverySchema },
-        409: problem,
-      },
+      responses: { 202: { description: 'Sent.', schema: pingedDeliverySchema }, 409: problem },
     },
     testFilter: {
       scope: 'webhooks:read',
@@ -209,9 +195,7 @@ export const webhooksContract = {
       description:
         'Applies types, stores and a filter as endpoints have them to the newest incidents of a tenant, or to one that is given, and says which an endpoint would get. Nothing is sent or stored. Pings and erased incidents are left out.',
       body: filterTrialSchema,
-      responses: {
-        200: { description: 'What would pass.', schema: triedFilterSchema },
-      },
+      responses: { 200: { description: 'What would pass.', schema: triedFilterSchema } },
     },
     reportIncident: {
       method: 'POST',
@@ -259,9 +243,7 @@ export const webhooksContract = {
       path: '/incidents/:id',
       summary: 'Show an incident and its deliveries',
       scope: 'incidents:read',
-      responses: {
-        200: { description: 'The incident.', schema: incidentDetailSchema },
-      },
+      responses: { 200: { description: 'The incident.', schema: incidentDetailSchema } },
     },
     eraseIncident: {
       scope: 'admin',

@@ -34,7 +34,8 @@ export const bulkRequestSchema = exactly({
   ...deadLetterFilter,
   event_type: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 128 },
+      minLength: 1,
+      maxLength: 128,
       description: 'a type such as incident.created, or all that begin alike: incident.',
     }),
   ),
@@ -164,10 +165,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     responses: {
       200: {
         description: 'The largest groups.',
-        schema: Type.Object({
-          data: Type.Array(deliveryGroupSchema),
-          next_cursor: Type.Null(),
-        }),
+        schema: Type.Object({ data: Type.Array(deliveryGroupSchema), next_cursor: Type.Null() }),
       },
     },
   },
@@ -176,9 +174,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     method: 'GET',
     path: '/webhook/dlq/:id',
     summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
-    responses: {
-      200: { description: 'A delivery in any status.', schema: deliveryDetailSchema },
-    },
+    responses: { 200: { description: 'A delivery in any status.', schema: deliveryDetailSchema } },
   },
   retryDeadLetter: {
     scope: 'deliveries:retry',

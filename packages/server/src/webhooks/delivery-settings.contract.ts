@@ -16,7 +16,9 @@ const noRetrySchema = Type.Array(
   // 410 and 429 have a meaning of their own.
   Type.Integer({ minimum: 400, maximum: 499, not: { enum: [410, 429] } }),
   {
-    ...{ minItems: 1, maxItems: 50, uniqueItems: true },
+    minItems: 1,
+    maxItems: 50,
+    uniqueItems: true,
     description:
       'answers after which a delivery is not tried again but abandoned at once (`final_status`), as [400, 422]: any 4xx but 410 and 429',
   },
@@ -30,16 +32,19 @@ const expiresSchema = Type.Integer({
 
 const signatureFields = {
   header: Type.String({
-    ...{ minLength: 1, maxLength: 100 },
+    minLength: 1,
+    maxLength: 100,
     description: 'its name, as X-Hub-Signature-256; none of ours, and none of `headers`',
   }),
   value: Type.String({
-    ...{ minLength: 1, maxLength: 200 },
+    minLength: 1,
+    maxLength: 200,
     description:
       'the value, with {hex} or {base64} where the signature stands, as sha256={hex}; {id} and {timestamp} are filled in, too',
   }),
   signs: Type.String({
-    ...{ minLength: 6, maxLength: 200 },
+    minLength: 6,
+    maxLength: 200,
     description: 'what is signed, with {body}, and {id} and {timestamp} by choice',
   }),
 };
@@ -60,7 +65,9 @@ const signatureChangeSchema = exactly(
     secret: Type.Optional(
       nullable(
         Type.String({
-          ...{ minLength: 8, maxLength: 500, pattern: '^[!-~]+$' },
+          minLength: 8,
+          maxLength: 500,
+          pattern: '^[!-~]+$',
           description: 'a text that its receiver knows as the key; sealed, and never shown',
         }),
         'left out: as it is; null: the bytes of the present secret are the key',

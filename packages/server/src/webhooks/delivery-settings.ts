@@ -41,8 +41,11 @@ export function changeDelivery(
   const secured = tls === undefined ? unchanged : tlsAfter(tls, known);
   const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys, ...secured.keys });
   const delivery = withoutNulls<DeliverySettings>({
-    ...{ ...before.delivery, ...plain },
-    ...{ ...signed.delivery, ...paired.delivery, ...secured.delivery },
+    ...before.delivery,
+    ...plain,
+    ...signed.delivery,
+    ...paired.delivery,
+    ...secured.delivery,
   });
   return {
     delivery: isEmpty(delivery) ? null : delivery,

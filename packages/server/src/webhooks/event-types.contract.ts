@@ -10,7 +10,8 @@ import {
 import { eventTypeSchema } from './schemas.contract.ts';
 
 const descriptionSchema = Type.String({
-  ...{ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' },
+  maxLength: 1000,
+  pattern: '^[^\\u0000\\ud800-\\udfff]*$',
   description: 'when it is reported, and what its data says; at most 1,000 characters',
 });
 const jsonSchemaSchema = Type.Record(Type.String(), Type.Unknown(), {
@@ -52,9 +53,7 @@ export const eventTypesContract = routesUnder('Webhooks', {
       'The catalogue says what may be reported, and how its data looks. What becomes of a report that it does not fit: SVC_EVENT_TYPES. Whoever may read it finds it also as `webhooks` of /openapi.json.',
     scope: 'incidents:read',
     query: exactly(paging),
-    responses: {
-      200: { description: 'One page, by type.', schema: pageOf(catalogueTypeSchema) },
-    },
+    responses: { 200: { description: 'One page, by type.', schema: pageOf(catalogueTypeSchema) } },
   },
   getEventType: {
     method: 'GET',
@@ -71,9 +70,7 @@ export const eventTypesContract = routesUnder('Webhooks', {
     scope: 'admin',
     params: Type.Object({ type: eventTypeSchema }),
     body: newCatalogueTypeSchema,
-    responses: {
-      200: { description: 'As it is now.', schema: catalogueTypeSchema },
-    },
+    responses: { 200: { description: 'As it is now.', schema: catalogueTypeSchema } },
   },
   deleteEventType: {
     method: 'DELETE',

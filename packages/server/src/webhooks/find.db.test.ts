@@ -49,7 +49,8 @@ beforeAll(async () => {
   things.other = (await world.addEndpoint(receiver.url('/other'), { tenant: 'G' })).id;
   things.created = await report('F', { data: { place: 'Gate 14' } });
   things.resolved = await report('F', {
-    ...{ type: 'incident.resolved', data: { place: 'gate 14, B' } },
+    type: 'incident.resolved',
+    data: { place: 'gate 14, B' },
     idempotency_key: 'order-7',
   });
   things.late = await report('F', { type: 'incidental.noise', data: { place: 'hall' } });

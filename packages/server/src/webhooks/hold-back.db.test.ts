@@ -165,7 +165,8 @@ test('a ping goes to an endpoint that is full because it fails', async () => {
   await heldBack(full, held);
   expect(await report(6)).toMatchObject({ deliveries: [], held_back: [full] });
   expect(await post(`/webhook/endpoints/${full}/ping`, {})).toMatchObject({
-    ...{ endpoint_id: full, status: 'pending' },
+    endpoint_id: full,
+    status: 'pending',
   });
 });
 

@@ -4,7 +4,12 @@ import { chooseFull } from './hold-back.ts';
 
 const bounds = { rows: 1000, bytes: 0 };
 const backlog = (id: string, rows: number, more = {}) => ({
-  ...{ id, tenant: 'TX', rows, bytes: rows * 100, is_held_back: false, ...more },
+  id,
+  tenant: 'TX',
+  rows,
+  bytes: rows * 100,
+  is_held_back: false,
+  ...more,
 });
 const counts = (count: number) => async (tenants: readonly string[]) =>
   new Map(tenants.map((tenant) => [tenant, count]));
@@ -35,7 +40,8 @@ test('it ends when a tenth of what is allowed is free', async () => {
 
 test('whatever the endpoints get one after another, a tenant has at most half more than it may', async () => {
   const growth = fc.array(fc.tuple(fc.nat(9), fc.integer({ min: 1, max: 400 })), {
-    ...{ minLength: 1, maxLength: 60 },
+    minLength: 1,
+    maxLength: 60,
   });
   await fc.assert(
     fc.asyncProperty(growth, async (steps) => {

@@ -30,7 +30,9 @@ export const newIncidentSchema = exactly({
   store: Type.Optional(newStoreSchema),
   group: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      minLength: 1,
+      maxLength: 200,
+      pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
       description: 'what it belongs to, as case-812: endpoints ordered by group get these in order',
     }),
   ),
@@ -70,7 +72,9 @@ export const filterTrialSchema = exactly({
   ),
   limit: Type.Optional(
     Type.Integer({
-      ...{ minimum: 1, maximum: 100, default: 100 },
+      minimum: 1,
+      maximum: 100,
+      default: 100,
       description: 'how many of the newest incidents to look at',
     }),
   ),

@@ -23,7 +23,11 @@ export const blockedKeySchema = Type.Object({
     'pending: it is tried again by its schedule; abandoned: only a retry sends it again',
   ),
   since: { ...instantSchema, description: 'its first attempt' },
-  ...{ attempts, max_attempts, next_retry, failure_class, error },
+  attempts,
+  max_attempts,
+  next_retry,
+  failure_class,
+  error,
   waiting: Type.Object(
     {
       count: Type.Integer(),
@@ -47,9 +51,7 @@ export const orderContract = routesUnder('Webhooks', {
     path: '/webhook/endpoints/:id/blocked',
     summary: 'List the keys of an ordered endpoint whose first delivery has failed',
     query: exactly(paging),
-    responses: {
-      200: { description: 'One page, by key.', schema: pageOf(blockedKeySchema) },
-    },
+    responses: { 200: { description: 'One page, by key.', schema: pageOf(blockedKeySchema) } },
   },
   skipHead: {
     scope: 'deliveries:retry',
@@ -59,9 +61,6 @@ export const orderContract = routesUnder('Webhooks', {
     description:
       'What failed is abandoned, and stays in the dead-letter queue: retried later, it goes before all that was accepted after it and was not sent yet. 409 key_not_blocked unless the first delivery of the key has failed and no attempt is under way.',
     body: exactly({ key: Type.String({ minLength: 1, maxLength: 200 }) }),
-    responses: {
-      200: { description: 'Skipped.', schema: skippedSchema },
-      409: problem,
-    },
+    responses: { 200: { description: 'Skipped.', schema: skippedSchema }, 409: problem },
   },
 });

@@ -85,8 +85,11 @@ export async function changeJob<Job extends PacedJob>(
     const changed = await changePaced<Job>(connection, kind.table, id, change);
     if (changed === undefined) return undefined;
     await noteAct(connection, act, {
-      ...{ action: `${kind.noun(before)}.${verb}`, target: id, tenant: before.tenant },
-      ...{ before: told(before), after: told(changed) },
+      action: `${kind.noun(before)}.${verb}`,
+      target: id,
+      tenant: before.tenant,
+      before: told(before),
+      after: told(changed),
     });
     return changed;
   });

@@ -29,14 +29,17 @@ export const pullContract = routesUnder('Webhooks', {
     query: exactly({
       after: Type.Optional(
         Type.String({
-          ...{ minLength: 1, maxLength: 500 },
+          minLength: 1,
+          maxLength: 500,
           description: 'next_cursor of the answer that was worked off; none: from the oldest on',
         }),
       ),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
       wait: Type.Optional(
         Type.Integer({
-          ...{ minimum: 0, maximum: 30, default: 0 },
+          minimum: 0,
+          maximum: 30,
+          default: 0,
           description: 'seconds to wait for a delivery',
         }),
       ),

@@ -3,10 +3,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { findTenantOfEndpoint } from './queries.ts';
 
 /** Where a list looks: in these tenants (null means all), or at one endpoint. */
-type Reach = {
-  readonly tenants: readonly string[] | null;
-  readonly endpointId?: string;
-};
+type Reach = { readonly tenants: readonly string[] | null; readonly endpointId?: string };
 
 /** The part of a filter that the actor may read; null means that there is nothing. */
 export async function findReach(

@@ -17,7 +17,8 @@ import {
 } from './values.ts';
 
 const rateSchema = Type.Integer({
-  ...{ minimum: 1, maximum: 100_000 },
+  minimum: 1,
+  maximum: 100_000,
   description: 'deliveries queued a second, at most',
 });
 
@@ -134,10 +135,7 @@ export const replaySchema = Type.Object({
 export type ReplayRow = Static<typeof replaySchema>;
 
 const replayChangeSchema = exactly(
-  {
-    state: Type.Optional(oneOf(openJobStates)),
-    rate: Type.Optional(nullable(rateSchema)),
-  },
+  { state: Type.Optional(oneOf(openJobStates)), rate: Type.Optional(nullable(rateSchema)) },
   { minProperties: 1 },
 );
 
@@ -170,9 +168,6 @@ export const replaysContract = routesUnder('Webhooks', {
     path: '/webhook/replays/:id',
     summary: 'Pause, resume or pace a replay',
     body: replayChangeSchema,
-    responses: {
-      200: { description: 'The replay.', schema: replaySchema },
-      409: problem,
-    },
+    responses: { 200: { description: 'The replay.', schema: replaySchema }, 409: problem },
   },
 });

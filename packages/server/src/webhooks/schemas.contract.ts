@@ -41,7 +41,9 @@ export const eventTypeSchema = Type.String({
 export const searchFilters = {
   type: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 128, pattern: '^(\\*|[^*]+(\\.\\*)?)$' },
+      minLength: 1,
+      maxLength: 128,
+      pattern: '^(\\*|[^*]+(\\.\\*)?)$',
       description: 'a type such as incident.created, or all that begin alike: incident.*',
     }),
   ),
@@ -54,14 +56,16 @@ export const searchFilters = {
   ),
   id: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 200 },
+      minLength: 1,
+      maxLength: 200,
       description:
         'of a delivery, an incident, an endpoint or a request, a webhook-id, or the idempotency key of a report',
     }),
   ),
   text: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: 200 },
+      minLength: 1,
+      maxLength: 200,
       description:
         'in the payload, as its JSON spells it, or with webhooks:read in an answer that is kept; in any case',
     }),
@@ -95,12 +99,16 @@ export const eventTypesSchema = Type.Array(
     pattern: `^(\\*|${eventTypePattern}|${segmentPattern}(\\.${segmentPattern})*\\.\\*)$`,
   }),
   {
-    ...{ minItems: 1, maxItems: 100, uniqueItems: true },
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
     description: 'what is delivered: types, "incident.*" = all that begin so, "*" = all',
   },
 );
 export const storesSchema = Type.Array(newStoreSchema, {
-  ...{ minItems: 1, maxItems: 1000, uniqueItems: true },
+  minItems: 1,
+  maxItems: 1000,
+  uniqueItems: true,
   description: 'only incidents of these stores; null = any store, and none',
 });
 export const filterSchema = Type.String({
@@ -154,14 +162,17 @@ export const lastErrorProperties = {
 };
 
 const uid = Type.String({
-  ...{ minLength: 1, maxLength: 200, pattern: '^[A-Za-z0-9._-]+$' },
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[A-Za-z0-9._-]+$',
   description: 'what files call it, one of its tenant’s: letters, digits, ".", "_" and "-"',
 });
 const labels = Type.Record(
   Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
   Type.String({ maxLength: 200, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
   {
-    ...{ maxProperties: 20, additionalProperties: false },
+    maxProperties: 20,
+    additionalProperties: false,
     description: 'labels of your own, as {"team": "soc"}',
   },
 );
@@ -244,7 +255,8 @@ export const endpointSchema = Type.Object({
       description: 'until then secrets that were rotated out sign as well',
     }),
   ),
-  ...{ created_at: instantSchema, updated_at: instantSchema },
+  created_at: instantSchema,
+  updated_at: instantSchema,
   warnings: Type.Optional(
     Type.Array(Type.String(), {
       description: 'what is allowed and yet seldom meant; in the answer to a creation or a change',

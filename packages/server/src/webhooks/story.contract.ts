@@ -10,13 +10,13 @@ const { number, started_at, duration_ms, status, failure_class, error } = attemp
 
 const told = replaySchema.properties;
 const toldReplaySchema = Type.Object({
-  ...{
-    id: told.id,
-    state: told.state,
-    only: told.only,
-    waits_for_endpoint: told.waits_for_endpoint,
-  },
-  ...{ rows_total: told.rows_total, rows_done: told.rows_done, rows_skipped: told.rows_skipped },
+  id: told.id,
+  state: told.state,
+  only: told.only,
+  waits_for_endpoint: told.waits_for_endpoint,
+  rows_total: told.rows_total,
+  rows_done: told.rows_done,
+  rows_skipped: told.rows_skipped,
   created_at: told.created_at,
 });
 
@@ -44,7 +44,12 @@ export const endpointStorySchema = Type.Object(
     attempts: Type.Array(
       Type.Object({
         delivery_id: Type.String(),
-        ...{ number, started_at, duration_ms, status, failure_class, error },
+        number,
+        started_at,
+        duration_ms,
+        status,
+        failure_class,
+        error,
       }),
       { description: 'the newest first, 12 at most; those of forgotten deliveries are left out' },
     ),

@@ -11,7 +11,8 @@ export const endpointFilters = {
   tenant: tenantFilter,
   health: { choices: endpointHealths, help: 'only those that fare so' },
   text: {
-    ...{ param: 'q', help: 'only with this text in the URL or the description' },
+    param: 'q',
+    help: 'only with this text in the URL or the description',
     label: 'Text in the URL or the description',
   },
 } as const;
@@ -35,11 +36,9 @@ const searchFilters = {
   },
   class: { param: 'failure_class', choices: failureClasses, help: 'only what failed so' },
   code: {
-    ...{
-      param: 'last_status',
-      value: 'status',
-      help: 'only with this last status of HTTP, as 503 or 5xx',
-    },
+    param: 'last_status',
+    value: 'status',
+    help: 'only with this last status of HTTP, as 503 or 5xx',
     label: 'Last status of HTTP, as 503 or 5xx',
   },
   id: {
@@ -61,7 +60,8 @@ export const bulkFilters = {
     help: 'with --all: only pending or only abandoned ones (default: both)',
   },
   type: {
-    ...{ param: 'event_type', value: 'type' },
+    param: 'event_type',
+    value: 'type',
     help: 'only events of this type, or with a dot at its end of all that begin so',
   },
 } as const;
@@ -70,16 +70,21 @@ export const deliveryFilters = {
   status: { choices: deliveryStatuses, help: 'only in this state' },
   ...reachFilters,
   incident: {
-    ...{ param: 'incident_id', value: 'id', help: 'only of this incident' },
+    param: 'incident_id',
+    value: 'id',
+    help: 'only of this incident',
     label: 'Id of the incident',
   },
   ...searchFilters,
   job: {
-    ...{ param: 'job_id', value: 'id', help: 'only what this bulk retry or purge has done' },
+    param: 'job_id',
+    value: 'id',
+    help: 'only what this bulk retry or purge has done',
     label: 'Id of the bulk job',
   },
   outcome: {
-    ...{ choices: shownOutcomes, within: 'job' },
+    choices: shownOutcomes,
+    within: 'job',
     help: 'with --job: only what has become so since',
   },
 } as const;
@@ -90,7 +95,8 @@ export const incidentFilters = {
   store: { help: 'only of this store' },
   deliveries: { choices: ['failed'] },
   status: {
-    ...{ param: 'delivery_status', choices: deliveryStatuses },
+    param: 'delivery_status',
+    choices: deliveryStatuses,
     help: 'only those of which a delivery is in this state',
   },
   endpoint: reachFilters.endpoint,

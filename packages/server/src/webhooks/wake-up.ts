@@ -6,9 +6,7 @@ import { notifyDue } from './queries.ts';
 export type Due = 'fresh' | 'any';
 
 /** Tells the drainers of all processes that endpoints have deliveries due. A wake-up may be lost. */
-export type WakeUp = {
-  wake(endpointIds: readonly string[], due?: Due): void;
-};
+export type WakeUp = { wake(endpointIds: readonly string[], due?: Due): void };
 
 /** How a notification names an endpoint of which any delivery may be due. */
 const anyMark = '!';

@@ -44,12 +44,7 @@ export function Calendar({ rows, ramp, ...props }: CalendarProps): ReactNode {
   );
 }
 
-type DayProps = DayState & {
-  day: string;
-  row: DayRow | undefined;
-  shade: Shade;
-  isLarge: boolean;
-};
+type DayProps = DayState & { day: string; row: DayRow | undefined; shade: Shade; isLarge: boolean };
 
 const Day = memo(function Day(props: DayProps): ReactNode {
   const { day, row, shade, isLarge } = props;

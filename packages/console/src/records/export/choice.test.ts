@@ -17,7 +17,11 @@ import {
 
 const slice = { tenant: 'TX', store: 'DFW', month: '2001-03' };
 const plain: ExportChoice = {
-  ...{ slice, format: 'csv', compression: 'none', profile: 'machine', header: true },
+  slice,
+  format: 'csv',
+  compression: 'none',
+  profile: 'machine',
+  header: true,
 };
 const version = { id: 'dsv_1', name: 'q1 2001' };
 const shares = { train: 80, validation: 10, test: 10 };
@@ -28,16 +32,15 @@ const versions = [
 
 /** What is chosen by a form where only this is not as at first. */
 const of = (change: object, where?: string) =>
-  choiceOf({
-    ...{ slice, kind: undefined, where, versions },
-    choices: { ...firstChoices, ...change },
-  });
+  choiceOf({ slice, kind: undefined, where, versions, choices: { ...firstChoices, ...change } });
 
 test('a selection says slice, kind and dataset, and of a version nothing that the service excludes', () => {
   const chosen = { ...plain, kind: 'arrival', dataset: 'training' } as const;
   expect(selectionOf(chosen)).toEqual({ ...slice, kind: 'arrival', dataset: 'training' });
   expect(selectionOf({ ...chosen, version, split: 'test' })).toEqual({
-    ...{ tenant: 'TX', version: 'dsv_1', split: 'test' },
+    tenant: 'TX',
+    version: 'dsv_1',
+    split: 'test',
   });
 });
 
@@ -46,7 +49,11 @@ test('a body says no more than its format knows', () => {
   const bodyAs = (format: ExportChoice['format']) => bodyOf({ ...plain, ...file, format });
   const { columns } = file;
   expect(bodyAs('csv')).toEqual({
-    ...{ ...slice, columns, compression: 'gzip', profile: 'machine', header: true },
+    ...slice,
+    columns,
+    compression: 'gzip',
+    profile: 'machine',
+    header: true,
   });
   expect(bodyAs('ndjson')).toEqual({ ...slice, columns, compression: 'gzip' });
   expect(bodyAs('parquet')).toEqual({ ...slice, columns, typed: true });
@@ -158,8 +165,10 @@ test.each<[string, Partial<ExportChoice>, 'job' | undefined, string]>([
     'every choice, quoted for the shell, and a file name of letters, digits and dashes',
     {
       slice: { tenant: "O'Hare & Zürich", from: '2001-01-01', to: '2001-01-02' },
-      ...{ kind: '-x', columns: ['event_id', 'enrichment.a b'] },
-      ...{ profile: 'spreadsheet', header: false },
+      kind: '-x',
+      columns: ['event_id', 'enrichment.a b'],
+      profile: 'spreadsheet',
+      header: false,
     },
     undefined,
     "--tenant 'O'\\''Hare & Zürich' --from 2001-01-01 --to 2001-01-02 --kind=-x --format csv " +

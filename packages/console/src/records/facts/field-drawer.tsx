@@ -35,17 +35,13 @@ export function FieldDrawer(props: FieldDrawerProps): ReactNode {
       {(data) => {
         const field = data.fields.find((one) => fieldKey(one) === fieldId);
         if (field === undefined) return <p className="muted">No record here has this field.</p>;
-        return <Content {...{ field, data, onFilter }} />;
+        return <Content field={field} data={data} onFilter={onFilter} />;
       }}
     </Drawer>
   );
 }
 
-type ContentProps = {
-  field: Field;
-  data: RecordFields;
-  onFilter: FieldDrawerProps['onFilter'];
-};
+type ContentProps = { field: Field; data: RecordFields; onFilter: FieldDrawerProps['onFilter'] };
 
 function Content({ field, data, onFilter }: ContentProps): ReactNode {
   const { against, drift } = field;
@@ -57,12 +53,7 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
         {data.is_exact ? '.' : '; ± is where the share of all is in 19 of 20 cases.'}
       </p>
       {drift !== null && looked !== null && (
-        <Facts
-          facts={{
-            drift: driftText(drift),
-            against: `those ${sampleText(looked)}`,
-          }}
-        />
+        <Facts facts={{ drift: driftText(drift), against: `those ${sampleText(looked)}` }} />
       )}
       <SmallTable
         head={['records', ...sidesOf(against)]}
@@ -83,10 +74,10 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
       {field.values.length > 0 && (
         <>
           <h3 className="caps below-8">MOST FREQUENT VALUES</h3>
-          <ValueShares {...{ field, onFilter }} />
+          <ValueShares field={field} onFilter={onFilter} />
         </>
       )}
-      {data.periods.length > 0 && <OverTime {...{ field, data }} />}
+      {data.periods.length > 0 && <OverTime field={field} data={data} />}
     </>
   );
 }
@@ -169,7 +160,7 @@ function OverTime({ field, data }: Pick<ContentProps, 'field' | 'data'>): ReactN
               share(at?.present),
               ...(isNumeric && at !== undefined
                 ? [
-                    <Span key="span" {...{ at, low: low ?? 0, high: high ?? 0 }} />,
+                    <Span key="span" at={at} low={low ?? 0} high={high ?? 0} />,
                     at.p50 === null ? '–' : shortNumber(at.p50),
                   ]
                 : named.map((_, value) => share(at?.counts[value]))),

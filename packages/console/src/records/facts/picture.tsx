@@ -36,7 +36,10 @@ export function FieldPicture({ field }: { field: Field }): ReactNode {
           key={key}
           className={classes.bar}
           data-nth={n}
-          {...{ x, y: 6, width: Math.max(0, width - 1), height: 8 }}
+          x={x}
+          y={6}
+          width={Math.max(0, width - 1)}
+          height={8}
         />
       ))}
     </svg>
@@ -81,12 +84,10 @@ export function Histogram(props: {
           <rect
             key={buckets[n]?.from}
             className={classes.bar}
-            {...{
-              x: n * step,
-              y: top(share),
-              width: Math.max(1, step - 1),
-              height: 20 - top(share),
-            }}
+            x={n * step}
+            y={top(share)}
+            width={Math.max(1, step - 1)}
+            height={20 - top(share)}
           />
         ))}
         {other.length > 0 && <path className={classes.other} d={line.join('')} />}

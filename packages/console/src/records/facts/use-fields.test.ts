@@ -4,8 +4,14 @@ import { filterOf, sampleText, shortNumber, typicalOf, withError } from './use-f
 
 const exactly = (share: number) => ({ share, low: share, high: share });
 const field = (change: Partial<DescribedField>): DescribedField => ({
-  ...{ present: exactly(1), nulls: exactly(0), missing: exactly(0), types: [] },
-  ...{ numbers: null, distinct: 0, values: [], ...change },
+  present: exactly(1),
+  nulls: exactly(0),
+  missing: exactly(0),
+  types: [],
+  numbers: null,
+  distinct: 0,
+  values: [],
+  ...change,
 });
 const values = (...shares: number[]) =>
   shares.map((share, n) => ({ value: 'abcde'[n] ?? '', count: 100 * share, ...exactly(share) }));
@@ -44,7 +50,10 @@ describe('withError', () => {
 describe('typicalOf', () => {
   it('is the middle of numbers and where nine of ten lie', () => {
     const quantiles = [5, 25, 50, 75, 95].map((percent) => ({
-      ...{ percent, value: percent / 7, low: 0, high: 0 },
+      percent,
+      value: percent / 7,
+      low: 0,
+      high: 0,
     }));
     const numbers = { count: 99, beyond: 0, min: 0, max: 99, quantiles, buckets: [] };
     expect(typicalOf(field({ numbers, distinct: 99 }))).toBe('7.143 (0.7143 … 13.57)');

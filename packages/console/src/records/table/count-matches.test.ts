@@ -3,7 +3,11 @@ import { addCounts } from '../../api/views.ts';
 import { foundText } from './count-matches.tsx';
 
 const page = (count: number, looked: number, next_cursor: string | null) => ({
-  ...{ count, looked, bytes: 10 * count, searched_to: null, next_cursor },
+  count,
+  looked,
+  bytes: 10 * count,
+  searched_to: null,
+  next_cursor,
 });
 
 it('adds up stretches, and says whether others follow', () => {

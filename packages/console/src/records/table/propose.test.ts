@@ -5,7 +5,11 @@ import { proposalsAt } from './propose.ts';
 const share = { share: 0.5, low: 0.5, high: 0.5 };
 const field = (name: string, values: (string | number | boolean)[] = [], more = {}) =>
   ({
-    ...{ name, of: 'enrichment', present: share, numbers: null, ...more },
+    name,
+    of: 'enrichment',
+    present: share,
+    numbers: null,
+    ...more,
     values: values.map((value) => ({ value, count: 1, ...share })),
   }) as unknown as Field;
 const quantiles = [{ percent: 50, value: 0.123456, low: 0, high: 1 }];

@@ -24,10 +24,7 @@ export const noFilters: FilterChange = {
   to: undefined,
 };
 
-const datasetChoices = datasetNames.map((value) => ({
-  value,
-  label: datasetWords[value],
-}));
+const datasetChoices = datasetNames.map((value) => ({ value, label: datasetWords[value] }));
 
 /** The bar with the filters of the table. */
 export function RecordsFilters(props: {

@@ -118,15 +118,7 @@ export function useRecords(search: RecordsSearch): Records {
     // While the next page loads, this one stays on the screen. Another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {
-      const filter = {
-        ...slice,
-        kind,
-        source,
-        event_id: event,
-        where,
-        dataset,
-        order,
-      };
+      const filter = { ...slice, kind, source, event_id: event, where, dataset, order };
       const read = async (at: string | undefined, limit: number) => {
         const params = {
           ...filter,
@@ -160,12 +152,7 @@ export function useRecords(search: RecordsSearch): Records {
     return { ...query, searching };
   }
   // The library drops a placeholder when the load fails, but its rows must stay on the screen.
-  return {
-    ...query,
-    data: kept,
-    isPlaceholderData: true,
-    searching,
-  } as unknown as Records;
+  return { ...query, data: kept, isPlaceholderData: true, searching } as unknown as Records;
 }
 
 /** What is wrong with the `where` of a call that was refused because of it. */

@@ -282,7 +282,8 @@ function PageButtons(props: { search: RecordsSearch; records: Records; onTurn: T
   const turn = (cursor: string, records: number) =>
     onTurn({
       ...firstPage,
-      ...{ live: undefined, cursor },
+      live: undefined,
+      cursor,
       ...(isAtKnown && records > 0 && { at: records }),
     });
   return (

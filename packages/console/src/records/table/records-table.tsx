@@ -109,8 +109,12 @@ function fieldColumns(lines: readonly RecordLine[]): Column<RecordLine>[] {
 function fieldColumn(path: FieldPath): Column<RecordLine> {
   const value = ({ enrichment }: RecordLine) => fieldOf(enrichment, path);
   return {
-    ...{ id: `enrichment.${path.join('.')}`, name: path.join('.').toUpperCase(), width: 104 },
-    ...{ grow: 0.4, rank: offered, value },
+    id: `enrichment.${path.join('.')}`,
+    name: path.join('.').toUpperCase(),
+    width: 104,
+    grow: 0.4,
+    rank: offered,
+    value,
     cell: (line) => <Text text={value(line)} />,
   };
 }

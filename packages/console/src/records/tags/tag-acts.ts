@@ -23,9 +23,7 @@ export function useCreateTag(onDone: () => void) {
     onDone: ({ id, tenant, count, dataset }) => {
       notify({
         text: `Tagged ${countOf(count, 'record')} as ${datasetWords[dataset]}.`,
-        ...(id !== null && {
-          action: { text: 'UNDO', run: () => void undo(client, id, tenant) },
-        }),
+        ...(id !== null && { action: { text: 'UNDO', run: () => void undo(client, id, tenant) } }),
       });
       onDone();
     },

@@ -79,7 +79,9 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
         />
         {months !== undefined && (
           <Quarters
-            {...{ days: values, months, bounds: allDays }}
+            days={values}
+            months={months}
+            bounds={allDays}
             onChoose={(quarter) => set({ ...readRange(quarter, new Date()) })}
           />
         )}

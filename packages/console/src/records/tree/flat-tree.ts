@@ -61,10 +61,7 @@ export type VisibleNode =
 
 const loading: Branch = { rows: [], names: null, tail: 'loading' };
 
-type FlattenInput = {
-  branches: ReadonlyMap<string, Branch>;
-  open: ReadonlySet<string>;
-};
+type FlattenInput = { branches: ReadonlyMap<string, Branch>; open: ReadonlySet<string> };
 
 /** Makes the flat tree from the root down; the key of the root is the empty string. */
 export function flatten({ branches, open }: FlattenInput): FlatTree {
@@ -126,7 +123,10 @@ function rowAt(flat: FlatTree, index: number, isOpen: boolean): VisibleNode {
   return {
     type: 'row',
     key: parent === '' ? name : `${parent}/${name}`,
-    ...{ name, parent, level, isOpen },
+    name,
+    parent,
+    level,
+    isOpen,
     row: row !== undefined && rowName(row) === name ? row : rowNamed(rows, name),
     isDue: names !== null,
     isFailed: names !== null && tail === 'failed',

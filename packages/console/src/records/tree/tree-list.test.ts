@@ -8,10 +8,7 @@ function row(key: string): DatasetRow {
   return { tenant, store, month } as DatasetRow;
 }
 
-const branch = (...keys: string[]) => ({
-  ...{ rows: keys.map(row), names: null },
-  tail: 'none' as const,
-});
+const branch = (...keys: string[]) => ({ rows: keys.map(row), names: null, tail: 'none' as const });
 const flat = flatten({
   branches: new Map([
     ['', branch('CA', 'TX')],

@@ -37,7 +37,9 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
     <Drawer
       kind="VERSION"
       title={query.data?.name ?? ''}
-      {...{ id, query, onClose }}
+      id={id}
+      query={query}
+      onClose={onClose}
       noun="version"
       rows={10}
       actions={(version) => (

@@ -45,6 +45,10 @@ export function BarChart(props: BarChartProps): ReactNode {
   const [wanted, setAt] = useState(last);
   const at = Math.min(wanted, last);
   const [looked, setLooked] = useState<number | null>(null);
+  const goTo = (next: number) => {
+    setAt(next);
+    setLooked(next);
+  };
   const most = bars.reduce((sum, bar) => Math.max(sum, totalOf(bar)), 0);
   const ticks = niceTicks(most, height < 120 ? 3 : 5);
   const frame = frameOf({ width, height, count: bars.length, ticks: ticks.map(tick) });
@@ -66,8 +70,7 @@ export function BarChart(props: BarChartProps): ReactNode {
     const next = brush.onKey(event, at);
     if (next !== undefined) {
       event.preventDefault();
-      setAt(next);
-      setLooked(next);
+      goTo(next);
     } else if (event.key === 'Enter' && onOpen !== undefined) {
       event.preventDefault();
       open(at);
@@ -79,22 +82,13 @@ export function BarChart(props: BarChartProps): ReactNode {
   const point = bars[at];
   return (
     <div className={classes.chart} style={{ height }}>
-      <input
-        type="range"
-        className={classes.keys}
-        aria-label={`${label}${keyText(onRange !== undefined, onOpen !== undefined)}`}
-        aria-valuetext={point && barText(point, series, say)}
-        min={0}
-        max={Math.max(0, last)}
-        step={1}
-        value={at}
-        onChange={(event) => {
-          const next = Number(event.currentTarget.value);
-          setAt(next);
-          setLooked(next);
-        }}
-        onFocus={() => setLooked(at)}
-        onBlur={() => setLooked(null)}
+      <Slider
+        label={`${label}${keyText(onRange !== undefined, onOpen !== undefined)}`}
+        text={point && barText(point, series, say)}
+        at={at}
+        last={last}
+        onGo={goTo}
+        onLook={setLooked}
         onKeyDown={onKeyDown}
       />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the slider stands for it */}
@@ -119,7 +113,12 @@ export function BarChart(props: BarChartProps): ReactNode {
       >
         {width > 0 && bars.length > 0 && (
           <Picture
-            {...{ bars, series, frame, most, ticks, tick }}
+            bars={bars}
+            series={series}
+            frame={frame}
+            most={most}
+            ticks={ticks}
+            tick={tick}
             stretch={brush.stretch}
             looked={looked}
           />
@@ -132,8 +131,36 @@ export function BarChart(props: BarChartProps): ReactNode {
           </Tip>
         )}
       </div>
-      {bars.length <= mostInTable && <BarTable {...{ label, bars, series }} />}
+      {bars.length <= mostInTable && <BarTable label={label} bars={bars} series={series} />}
     </div>
+  );
+}
+
+/** The invisible slider: it takes the keys, and readers say its text. */
+function Slider(props: {
+  label: string;
+  text: string | undefined;
+  at: number;
+  last: number;
+  onGo: (at: number) => void;
+  onLook: (at: number | null) => void;
+  onKeyDown: (event: KeyboardEvent) => void;
+}): ReactNode {
+  return (
+    <input
+      type="range"
+      className={classes.keys}
+      aria-label={props.label}
+      aria-valuetext={props.text}
+      min={0}
+      max={Math.max(0, props.last)}
+      step={1}
+      value={props.at}
+      onChange={(event) => props.onGo(Number(event.currentTarget.value))}
+      onFocus={() => props.onLook(props.at)}
+      onBlur={() => props.onLook(null)}
+      onKeyDown={props.onKeyDown}
+    />
   );
 }
 

@@ -92,7 +92,10 @@ export function Picture(props: PictureProps): ReactNode {
         <g key={count}>
           <line
             className={count === 0 ? classes.base : classes.line}
-            {...{ x1: left, x2: width, y1: foot - count * scale, y2: foot - count * scale }}
+            x1={left}
+            x2={width}
+            y1={foot - count * scale}
+            y2={foot - count * scale}
           />
           <text x={left - 6} y={foot - count * scale + 4} textAnchor="end">
             {tick(count)}

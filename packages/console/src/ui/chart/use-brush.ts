@@ -93,12 +93,7 @@ export function useBrush({ count, chosen, barAt, barWidth, onChoose }: BrushOpti
     stretch: drag === null ? chosen : between(drag.anchor, drag.head),
     isDragging: drag !== null,
     onKey,
-    handlers: {
-      onPointerDown,
-      onPointerMove,
-      onPointerUp,
-      onPointerCancel: () => setDrag(null),
-    },
+    handlers: { onPointerDown, onPointerMove, onPointerUp, onPointerCancel: () => setDrag(null) },
   };
 }
 

@@ -10,11 +10,7 @@ import { csvOf, downloadCsv } from './csv.ts';
 import classes from './data-table.module.css';
 import type { ColumnModel } from './use-columns.ts';
 
-export type ColumnsMenuProps = {
-  list: string;
-  model: ColumnModel;
-  rows: readonly unknown[];
-};
+export type ColumnsMenuProps = { list: string; model: ColumnModel; rows: readonly unknown[] };
 
 /** The menu of a list: which columns it has and in which order, and its rows as CSV. */
 export function ColumnsMenu(props: ColumnsMenuProps): ReactNode {

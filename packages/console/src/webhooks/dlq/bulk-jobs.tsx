@@ -24,12 +24,16 @@ export type Asked = { readonly action: BulkAction; readonly request: BulkRequest
 
 const words = {
   retry: {
-    ...{ title: 'Retry all', verb: 'Retry', done: 'will be queued' },
+    title: 'Retry all',
+    verb: 'Retry',
+    done: 'will be queued',
     skipped: 'skipped: their endpoint is disabled',
     rate: 'Empty: as fast as it goes. To spare receivers that have just come back.',
   },
   purge: {
-    ...{ title: 'Purge all', verb: 'Discard', done: 'will be discarded for good' },
+    title: 'Purge all',
+    verb: 'Discard',
+    done: 'will be discarded for good',
     skipped: 'left alone: their tenants are under legal hold',
     rate: 'Empty: as fast as it goes.',
   },

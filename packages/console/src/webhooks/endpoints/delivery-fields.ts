@@ -91,7 +91,9 @@ export function deliveryTexts(delivery: Endpoint['delivery'] | undefined): Texts
     signs: delivery?.signature?.signs ?? '',
     signature_secret: '',
     asymmetric: delivery?.public_key === undefined ? 'no' : 'yes',
-    ...{ certificate: '', key: '', ca: '' },
+    certificate: '',
+    key: '',
+    ca: '',
   };
 }
 
@@ -115,7 +117,8 @@ function parsedSignature({ signature, signs, signature_secret: secret }: Texts) 
   const [header = '', ...value] = signature.split(':');
   if (signature.trim() === '') return null;
   return {
-    ...{ header: header.trim(), value: value.join(':').trim() },
+    header: header.trim(),
+    value: value.join(':').trim(),
     ...(signs.trim() !== '' && { signs: signs.trim() }),
     ...(secret !== '' && { secret }),
   };

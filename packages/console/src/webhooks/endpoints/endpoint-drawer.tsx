@@ -48,7 +48,9 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const [edited, setEdited] = useState<string | null>(null);
   const isEditing = isNew || edited === id;
   const query = useRead<ToldEndpoint>([...endpointsKey, 'one', id], endpointPath(id), {
-    ...{ isWanted: !isNew, known, params: { include: 'story' } },
+    isWanted: !isNew,
+    known,
+    params: { include: 'story' },
   });
   const endpoint = query.data;
   const closeSecret = () => {
@@ -352,10 +354,5 @@ function useAction<T>(
   onDone: (answer: T) => void,
   goneId: string | null = null,
 ) {
-  return useAct({
-    call,
-    onDone,
-    failed: 'Not done',
-    changes: changedBut(webhooksKey, goneId),
-  });
+  return useAct({ call, onDone, failed: 'Not done', changes: changedBut(webhooksKey, goneId) });
 }

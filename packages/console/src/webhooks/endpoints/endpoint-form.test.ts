@@ -14,15 +14,20 @@ test('what is empty in the form is left to the service', () => {
     url: 'https://a.example/in',
     event_types: ['incident.created', 'incident.resolved'],
     retry_schedule: [5, 300],
-    ...{ ordered: 'none', when_stuck: 'block' },
+    ordered: 'none',
+    when_stuck: 'block',
   });
 });
 
 test('an endpoint that is polled has no URL, nor anything that tells how to send', () => {
   const typed = { ...filled, type: 'pull', rate_limit: '3', headers: 'A: b', timeout_seconds: '5' };
   expect(toNewEndpoint({ ...typed, expires_after_seconds: '60' })).toEqual({
-    ...{ tenant: 'TX', type: 'pull', event_types: ['incident.created', 'incident.resolved'] },
-    ...{ delivery: { expires_after_seconds: 60 }, ordered: 'none', when_stuck: 'block' },
+    tenant: 'TX',
+    type: 'pull',
+    event_types: ['incident.created', 'incident.resolved'],
+    delivery: { expires_after_seconds: 60 },
+    ordered: 'none',
+    when_stuck: 'block',
   });
   expect(toChange(typed, { ...typed, name: 'SOC' })).toEqual({ name: 'SOC' });
 });
@@ -102,6 +107,9 @@ test('what is tried is what the form says now, of the tenant that it names', () 
     event_types: ['incident.created', 'incident.resolved'],
   });
   expect(toTrial({ ...filled, stores: 'DFW', where: 'a = 1', event_types: '' })).toEqual({
-    ...{ tenant: 'TX', event_types: ['*'], stores: ['DFW'], where: 'a = 1' },
+    tenant: 'TX',
+    event_types: ['*'],
+    stores: ['DFW'],
+    where: 'a = 1',
   });
 });

@@ -44,7 +44,8 @@ export function EndpointsPage(): ReactNode {
         update({
           ...noneOf(endpointFilters),
           view: next === 'event types' ? 'types' : undefined,
-          ...{ cursor: undefined, panel: undefined },
+          cursor: undefined,
+          panel: undefined,
         })
       }
     />

@@ -22,11 +22,7 @@ import type { Retries } from '../use-delivery.ts';
 import classes from './incidents.module.css';
 import { useDeliveriesOf, useEraseIncident, useIncident } from './use-incidents.ts';
 
-type IncidentPanelProps = {
-  id: string;
-  retries: Retries;
-  onClose: () => void;
-};
+type IncidentPanelProps = { id: string; retries: Retries; onClose: () => void };
 
 /** So many endpoints are listed of those that did not want it. */
 const shownFiltered = 10;
@@ -41,11 +37,16 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
   const erase = useEraseIncident(id);
   return (
     <Drawer
-      {...{ kind: 'INCIDENT', title: id, id, onClose }}
+      kind="INCIDENT"
+      title={id}
+      id={id}
+      onClose={onClose}
       noun="incident"
       query={useIncident(id)}
       rows={14}
-      actions={(data) => <Actions {...{ incident: data, deliveries, retries, erase }} />}
+      actions={(data) => (
+        <Actions incident={data} deliveries={deliveries} retries={retries} erase={erase} />
+      )}
     >
       {(data) => (
         <>

@@ -41,7 +41,12 @@ type Choice = {
 };
 
 const firstChoice: Choice = {
-  ...{ since: '24h', until: '', only: 'missed', isSame: false, isUnfiltered: false, rate: null },
+  since: '24h',
+  until: '',
+  only: 'missed',
+  isSame: false,
+  isUnfiltered: false,
+  rate: null,
 };
 const onlyWords: Readonly<Record<ReplaySelection, string>> = {
   missed: 'what it never got',
@@ -160,7 +165,10 @@ function useRequest(choice: Choice): {
   if (settled.choice !== choice || since === null || until === null)
     return { request: null, faults };
   const request: ReplayRequest = {
-    ...{ since, only, ids: isSame ? 'same' : 'new', filters: isUnfiltered ? 'ignore' : 'apply' },
+    since,
+    only,
+    ids: isSame ? 'same' : 'new',
+    filters: isUnfiltered ? 'ignore' : 'apply',
     ...(until !== undefined && { until }),
     ...(rate !== null && { rate }),
   };
@@ -217,7 +225,9 @@ export function useSendAgain() {
   return useAct({
     call: ({ endpoint_id, incident_id }: { endpoint_id: string; incident_id: string }) =>
       api.post<Replay>(`${endpointPath(endpoint_id)}/replay`, {
-        ...{ incident_id, only: 'all', filters: 'ignore' },
+        incident_id,
+        only: 'all',
+        filters: 'ignore',
       }),
     onDone: ({ id, waits_for_room: isFull }) => {
       const text = isFull ? 'It goes once less waits for the endpoint' : 'Queued once more';

@@ -168,10 +168,10 @@ function makersOf(
       const window = { store: `S${made}`, from, to: from };
       return idOf('POST', '/enrichment/tags', { tenant, ...window, dataset: 'fine_tuning' });
     },
-    version: () =>
-      idOf('POST', '/enrichment/dataset-versions', {
-        ...{ tenant, dataset: 'training', name: `version ${++made}` },
-      }),
+    version() {
+      const body = { tenant, dataset: 'training', name: `version ${++made}` };
+      return idOf('POST', '/enrichment/dataset-versions', body);
+    },
     async link() {
       const body = { tenant, delivery: 'link' };
       return (await call('POST', '/exports/csv', { body })).url.split('/').at(-1);
@@ -299,7 +299,9 @@ export function ghostOf(of: MatrixTenant, tenant: string): MatrixTenant {
   ]);
   const ghost = Object.fromEntries(things) as Record<Kind, string>;
   return {
-    ...{ tenant, secret: newAccessToken(), things: ghost },
+    tenant,
+    secret: newAccessToken(),
+    things: ghost,
     fresh: async (kind) => ghost[kind],
     complete: async (id) => id,
   };

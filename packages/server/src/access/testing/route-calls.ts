@@ -161,7 +161,8 @@ function exportCalls({ tenant }: MatrixTenant): readonly RouteCall[] {
     {
       body: { tenant },
       headers: { prefer: 'respond-async' },
-      ...{ foreign: '400', audit: 'export.create' },
+      foreign: '400',
+      audit: 'export.create',
     },
   ];
 }

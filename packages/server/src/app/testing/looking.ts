@@ -22,12 +22,10 @@ export type Looking = {
 export async function startLooking(service: TestService, env: Environment): Promise<Looking> {
   const { db } = service;
   const settings = loadSettings({
-    ...{
-      SVC_NOTIFY_DISK_PERCENT: '0',
-      ...env,
-      DATABASE_URL: db.url,
-      SVC_DATA_DIR: service.dataDir,
-    },
+    SVC_NOTIFY_DISK_PERCENT: '0',
+    ...env,
+    DATABASE_URL: db.url,
+    SVC_DATA_DIR: service.dataDir,
   });
   const log = createLog('silent');
   const box = createSecretBox(await findKeyring(db, settings));
@@ -35,12 +33,10 @@ export async function startLooking(service: TestService, env: Environment): Prom
   const watch = { state: () => ({ state: 'own' as const, problem: null, marked: null }) };
   const notices = createNotices({ settings, log, db, state, cold: { watch, store: {} } });
   const options: SendOptions = {
-    ...{
-      channel: notices.channel,
-      open: (sealed, id) => box.open(sealed, id),
-      timeoutSeconds: 15,
-      log,
-    },
+    channel: notices.channel,
+    open: (sealed, id) => box.open(sealed, id),
+    timeoutSeconds: 15,
+    log,
   };
   const signal = new AbortController().signal;
   const send = () => sendDue(db, options, signal);

@@ -7,7 +7,7 @@ export const operationsFolder = new URL('../../../../../docs/operations/', impor
 export const readText = (name: string) => readFile(new URL(name, operationsFolder), 'utf8');
 
 /** A rule of `alerts.yaml`. */
-export type Rule = {
+type Rule = {
   alert: string;
   expr: string;
   for: string;

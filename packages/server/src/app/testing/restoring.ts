@@ -39,7 +39,10 @@ async function backUpTwice() {
   expect(table.status, table.text).toBe(200);
   const { id } = await backUp(tools, optionsFor(place, { passphrase }));
   return {
-    ...{ service, place, early, id },
+    service,
+    place,
+    early,
+    id,
     /** Has the backup say something else of itself. Returns what puts its manifest back. */
     async changeManifest(change: (manifest: Changeable) => void): Promise<() => Promise<void>> {
       const path = await manifestPath(place, id);
@@ -73,10 +76,15 @@ async function createEmpty(backups: { readonly place: string }) {
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-restored-'));
   const db = openDatabase({ url, maxConnections: 4, onError: () => {} });
   return {
-    ...{ url, dataDir, db },
+    url,
+    dataDir,
+    db,
     restore: (more: Partial<RestoreOptions> = {}, env: Record<string, string> = {}) =>
       restoreBackup(toolsFor({ DATABASE_URL: url, SVC_DATA_DIR: dataDir, ...env }), {
-        ...{ from: backups.place, isDrill: false, isAdopting: false, skipsDamaged: false },
+        from: backups.place,
+        isDrill: false,
+        isAdopting: false,
+        skipsDamaged: false,
         // To derive a key of it takes longer than all else.
         findPassphrase: async () => null,
         ...more,

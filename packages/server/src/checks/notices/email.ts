@@ -51,7 +51,9 @@ async function sendInTime(options: EmailOptions, to: string, message: Message): 
     else signal.addEventListener('abort', refuse, { once: true });
   });
   const mail = {
-    ...{ from, to, ...toEmailText(message, origin) },
+    from,
+    to,
+    ...toEmailText(message, origin),
     // The same on every attempt, by which mailboxes tell a repetition.
     messageId: `<${message.id}@${from.split('@').at(-1)?.replace(/>.*/, '') ?? 'svcctl'}>`,
     headers: { 'Auto-Submitted': 'auto-generated' },

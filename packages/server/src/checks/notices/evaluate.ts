@@ -70,7 +70,9 @@ async function storeTroubles(
   const changes = reconcile(open, found);
   const begun = changes.begun.map((each) => ({ id: newId('ntc'), ...each }));
   const kept = changes.kept.map(({ id, found: each, tells }) => ({
-    ...{ id, found: each, isTold: tells !== null },
+    id,
+    found: each,
+    isTold: tells !== null,
   }));
   await queries.insertTroubles(db, begun);
   await queries.updateTroubles(db, kept);

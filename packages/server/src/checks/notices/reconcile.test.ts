@@ -3,14 +3,28 @@ import { describe, expect, it } from 'vitest';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
 
 const found = (more: Partial<Found> = {}): Found => ({
-  ...{ kind: 'endpoints_failing', subject: 'ep_1', ref: '', tenant: 'TX', since: null },
-  ...{ title: 'It fails', advice: 'Mend it.', place: '#/endpoints', severity: 'warning' },
-  ...{ holdSeconds: 0, isRepeated: true },
+  kind: 'endpoints_failing',
+  subject: 'ep_1',
+  ref: '',
+  tenant: 'TX',
+  since: null,
+  title: 'It fails',
+  advice: 'Mend it.',
+  place: '#/endpoints',
+  severity: 'warning',
+  holdSeconds: 0,
+  isRepeated: true,
   ...more,
 });
 const open = (more: Partial<OpenTrouble> = {}): OpenTrouble => ({
-  ...{ id: 'ntc_1', kind: 'endpoints_failing', subject: 'ep_1', ref: '', title: 'It fails' },
-  ...{ age: 600, told_age: 600, missing_age: null },
+  id: 'ntc_1',
+  kind: 'endpoints_failing',
+  subject: 'ep_1',
+  ref: '',
+  title: 'It fails',
+  age: 600,
+  told_age: 600,
+  missing_age: null,
   ...more,
 });
 const nothing = { begun: [], kept: [], missing: [], over: [], forgotten: [] };

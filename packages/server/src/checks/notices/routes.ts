@@ -47,7 +47,8 @@ export function addNoticeRoutes(
   );
   route(noticesContract.listNotices, async ({ query }) => {
     const page = {
-      ...{ ...query, cursorKey: options.cursorKey() },
+      ...query,
+      cursorKey: options.cursorKey(),
       scope: { list: 'notices', filters: {} },
     };
     const rows = await queries.listNotices(db, toKeyset(page));
@@ -90,14 +91,12 @@ async function createTarget(
   const secret = kind === 'webhook' ? options.newSecret() : null;
   const made = await db.transaction(async (connection) => {
     await queries.insertTarget(connection, {
-      ...{
-        id,
-        kind,
-        address,
-        tenant,
-        kinds,
-        secret: secret === null ? null : options.seal(secret, id),
-      },
+      id,
+      kind,
+      address,
+      tenant,
+      kinds,
+      secret: secret === null ? null : options.seal(secret, id),
       // Who names kinds wants all of them.
       min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
       created_by: caller.actor.name,
@@ -183,8 +182,14 @@ async function testTarget(db: Database, options: TargetOptions, caller: Caller, 
 
 function testItem(by: string, since: string): queries.Item {
   return {
-    ...{ id: newId('ntc'), telling: 'test', kind: 'notices_undelivered', severity: 'info' },
-    ...{ subject: '', tenant: null, since, place: '#/' },
+    id: newId('ntc'),
+    telling: 'test',
+    kind: 'notices_undelivered',
+    severity: 'info',
+    subject: '',
+    tenant: null,
+    since,
+    place: '#/',
     title: `This is a test, asked for by ${by}`,
     advice: 'Nothing is to be done. Notices come here.',
   } as const;

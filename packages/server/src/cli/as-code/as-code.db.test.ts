@@ -57,8 +57,12 @@ test('applies the example of the docs, and then finds nothing to do', async () =
   expect(`${dry.stdout}${dry.stderr}${done.stderr}`).not.toMatch(/hush|whsec_/);
   const made = (await jsonOf('endpoints ls --json')).find(isShop);
   expect(made).toMatchObject({
-    ...{ uid: 'shop', name: 'The shop', labels: { team: 'shop' }, rate_limit: 50 },
-    ...{ event_types: ['order.*'], header_names: ['Authorization'] },
+    uid: 'shop',
+    name: 'The shop',
+    labels: { team: 'shop' },
+    rate_limit: 50,
+    event_types: ['order.*'],
+    header_names: ['Authorization'],
   });
   for (const words of ['apply svcctl.yaml --prune', 'apply svcctl.yaml --dry-run --prune']) {
     expect(await ok(words)).toMatchObject({ stdout: '', stderr: 'Nothing differs.\n' });
@@ -143,9 +147,11 @@ tls: { certificate: "@cert.pem", key: "@key.pem", ca: "@cert.pem" }`;
   expect(`${done.stdout}${done.stderr}`).not.toMatch(/hush|BEGIN/);
   expect(await sentTo('SENT')).toMatchObject([
     {
-      ...{ header_names: ['X-Key'] },
+      header_names: ['X-Key'],
       delivery: {
-        ...{ timeout_seconds: 5, no_retry_on: [422, 400], public_key: expect.any(String) },
+        timeout_seconds: 5,
+        no_retry_on: [422, 400],
+        public_key: expect.any(String),
         signature: { header: 'X-Sum', value: '{hex}', signs: '{body}', has_own_secret: true },
         tls: { certificate: expect.any(Object), ca: expect.any(Object) },
       },
@@ -157,9 +163,13 @@ tls: { certificate: "@cert.pem", key: "@key.pem", ca: "@cert.pem" }`;
   expect(parse(stdout).endpoints).toContainEqual(
     expect.objectContaining({
       delivery: {
-        ...{ timeout_seconds: 5, no_retry_on: [422, 400], asymmetric: true },
+        timeout_seconds: 5,
+        no_retry_on: [422, 400],
+        asymmetric: true,
         signature: {
-          ...{ header: 'X-Sum', value: '{hex}', signs: '{body}' },
+          header: 'X-Sum',
+          value: '{hex}',
+          signs: '{body}',
           secret: '$' + '{SENT_SIGNATURE_SECRET}',
         },
         tls: {
@@ -270,28 +280,39 @@ test('what somebody else has to confirm waits, and the rest is done', async () =
 const svix = {
   data: [
     {
-      ...{
-        id: 'ep_2a',
-        uid: null,
-        url: 'http://127.0.0.1:9/svix',
-        version: 1,
-        description: 'Svix',
-      },
-      ...{ filterTypes: ['order.paid'], channels: ['c'], disabled: false, rateLimit: null },
-      ...{ throttleRate: 20, metadata: { team: 'shop' }, secret: { key: secret } },
+      id: 'ep_2a',
+      uid: null,
+      url: 'http://127.0.0.1:9/svix',
+      version: 1,
+      description: 'Svix',
+      filterTypes: ['order.paid'],
+      channels: ['c'],
+      disabled: false,
+      rateLimit: null,
+      throttleRate: 20,
+      metadata: { team: 'shop' },
+      secret: { key: secret },
     },
     { id: 'ep_2b', uid: 'mine', url: 'http://127.0.0.1:9/svix2', disabled: true, description: '' },
   ],
-  ...{ iterator: null, done: true },
+  iterator: null,
+  done: true,
 };
 const convoy = {
-  ...{ status: true, message: 'ok' },
+  status: true,
+  message: 'ok',
   data: {
     pagination: {},
     content: [
       {
-        ...{ uid: '01H', name: 'Convoy', url: 'http://127.0.0.1:9/convoy', status: 'active' },
-        ...{ rate_limit: 300, rate_limit_duration: 60, description: '', owner_id: '' },
+        uid: '01H',
+        name: 'Convoy',
+        url: 'http://127.0.0.1:9/convoy',
+        status: 'active',
+        rate_limit: 300,
+        rate_limit_duration: 60,
+        description: '',
+        owner_id: '',
         authentication: {
           type: 'api_key',
           api_key: { header_name: 'X-Key', header_value: 'hush' },

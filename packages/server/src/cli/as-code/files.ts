@@ -12,10 +12,7 @@ import type { Resolve, Wanted } from './plan.ts';
 const mostBytes = 32 * 1024 * 1024;
 
 /** What files say, and a function that fills in what stands outside of them. */
-export type Read = {
-  readonly wanted: Wanted;
-  readonly resolve: Resolve;
-};
+export type Read = { readonly wanted: Wanted; readonly resolve: Resolve };
 
 /**
  * Reads a file, all YAML files of a folder, or stdin (`-`). Throws `usage_invalid` for what is not as it should be, and

@@ -27,7 +27,9 @@ function readSvix(one: Given): Read {
   const isOurs = typeof secret === 'string' && /^whsec_/.test(secret);
   return {
     row: {
-      ...{ uid: uid ?? id, url, labels: metadata },
+      uid: uid ?? id,
+      url,
+      labels: metadata,
       description: description === '' ? undefined : description,
       event_types: Array.isArray(filterTypes) ? filterTypes : undefined,
       rate_limit: one.throttleRate ?? one.rateLimit ?? undefined,
@@ -52,7 +54,9 @@ function readConvoy(one: Given): Read {
   const isBasic = key?.header_name !== undefined && key.header_name !== '';
   return {
     row: {
-      ...{ uid, url: url ?? target, name: name ?? title },
+      uid,
+      url: url ?? target,
+      name: name ?? title,
       description: description === '' ? undefined : description,
       rate_limit: rateOf(Number(one.rate_limit), Number(one.rate_limit_duration)),
       headers: isBasic ? { [String(key.header_name)]: String(key.header_value) } : undefined,

@@ -51,7 +51,10 @@ export async function planSteps(
     const others = held.filter(({ row }) => !names.has(nameOf(kind, row)));
     for (const one of others.filter((other) => !kind.isKept?.(other))) {
       gone.push({
-        ...{ sign: '-', title: titleOf(kind, one.row), lines: [], isGrave: true },
+        sign: '-',
+        title: titleOf(kind, one.row),
+        lines: [],
+        isGrave: true,
         prepare: async () => (on) => remove(on.client, one),
       });
     }
@@ -83,7 +86,9 @@ function createStep(
       : [`${name}: ${shown(kind, name, value)}`];
   });
   return {
-    ...{ sign: '+', title: titleOf(kind, row), lines: members },
+    sign: '+',
+    title: titleOf(kind, row),
+    lines: members,
     isGrave: before !== undefined && (kind.takesAway?.(before, whole) ?? false),
     async prepare() {
       const resolved = await resolve(kind, whole);
@@ -100,7 +105,9 @@ function changeStep(kind: Kind, held: Held, row: Row, resolve: Resolve): Step {
   );
   const whole = wholeOf(kind, row);
   return {
-    ...{ sign: '~', title: titleOf(kind, row), lines },
+    sign: '~',
+    title: titleOf(kind, row),
+    lines,
     isGrave: kind.takesAway?.(held.row, whole) ?? false,
     async prepare() {
       const along = Object.keys(change).flatMap((name) => kind.goesWith?.[name] ?? []);

@@ -69,7 +69,10 @@ test('what a spreadsheet would cut is told before the download', async () => {
   expect(stderr).toMatch(/^note: 3 records have more than 32,767 bytes/);
   expect(api.requests.map(({ path }) => path)).toEqual(['/exports/estimate', '/exports/csv']);
   expect(api.requests[0]?.query).toEqual({
-    ...{ tenant: 'TX', month: '2001-02', kind: 'k', profile: 'spreadsheet' },
+    tenant: 'TX',
+    month: '2001-02',
+    kind: 'k',
+    profile: 'spreadsheet',
   });
   expect((await exports(path)).stderr).not.toContain('note:');
 });
@@ -242,7 +245,10 @@ test('--preview prints the first line of a template, and which records have none
   expect(stdout).toBe(`${line}\n`);
   expect(stderr).toBe('20 records looked at; no value for {{prompt}} in 2, {{completion}} in 1\n');
   expect(JSON.parse(String(api.requests.at(-1)?.body))).toEqual({
-    ...{ tenant: 'TX', month: '2026-03', where: 'score > 1', template: 'openai-chat' },
+    tenant: 'TX',
+    month: '2026-03',
+    where: 'score > 1',
+    template: 'openai-chat',
   });
 });
 
@@ -252,7 +258,11 @@ test('--preview prints how a file begins, and exports nothing', async () => {
   const { stdout } = await cli(['analytics', 'export', '--tenant', 'TX', ...words]);
   expect(stdout).toBe('store\n"A"\n"B"\n');
   expect(JSON.parse(String(api.requests.at(-1)?.body))).toEqual({
-    ...{ tenant: 'TX', month: '2026-03', where: 'n > 1', format: 'csv', columns: ['store'] },
+    tenant: 'TX',
+    month: '2026-03',
+    where: 'n > 1',
+    format: 'csv',
+    columns: ['store'],
   });
 });
 

@@ -128,8 +128,16 @@ async function previewLines(
   const { format, where, header, columns } = options;
   const { head, lines } = await client.json('POST /exports/preview', {
     body: {
-      ...{ ...asked.slice, where, kind, dataset, version, split },
-      ...{ format, columns: listOf(columns), profile, ...(!header && { header }) },
+      ...asked.slice,
+      where,
+      kind,
+      dataset,
+      version,
+      split,
+      format,
+      columns: listOf(columns),
+      profile,
+      ...(!header && { header }),
     },
   });
   await context.out.write(head + lines.join(''));

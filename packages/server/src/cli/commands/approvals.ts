@@ -64,10 +64,7 @@ const confirm = call('POST /approvals/:id/confirm', {
     'svcctl approvals confirm apr_4fTq9Zx7Kq2LmN0p',
     'svcctl approvals confirm apr_4fTq9Zx7Kq2LmN0p --yes',
   ],
-  asks: {
-    question: ([id]) => `Confirm ${id}, so that it is done now?`,
-    act: 'Confirm',
-  },
+  asks: { question: ([id]) => `Confirm ${id}, so that it is done now?`, act: 'Confirm' },
   options: [['--json', 'print what the call answered as JSON']],
   prints: () => null,
   done: (id) => `Confirmed ${id}. It is done, or under way.`,

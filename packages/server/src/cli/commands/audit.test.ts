@@ -161,8 +161,13 @@ test('audit export --follow waits for a service that is away, says so once, and 
 const head = `18:${'ab'.repeat(32)}`;
 const seal = { key_id: '0a1b2c3d', since: 5, place: 17 };
 const verdict = {
-  ...{ ok: true, entries: 18, head, pruned_place: 0 },
-  ...{ seal, problem_count: 0, problems: [] },
+  ok: true,
+  entries: 18,
+  head,
+  pruned_place: 0,
+  seal,
+  problem_count: 0,
+  problems: [],
 };
 
 test('audit verify tells the head, and gives the one of before to the service', async () => {

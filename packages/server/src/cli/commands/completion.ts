@@ -91,8 +91,12 @@ export const __complete = command({
 
 /** What an option asks the service for, wherever it is. */
 const askedByOptions: Readonly<Record<string, string>> = {
-  ...{ '--tenant': 'tenant', '--store': 'store', '--month': 'month' },
-  ...{ '--endpoint': 'endpoints', '--incident': 'incidents', '--profile': 'profile' },
+  '--tenant': 'tenant',
+  '--store': 'store',
+  '--month': 'month',
+  '--endpoint': 'endpoints',
+  '--incident': 'incidents',
+  '--profile': 'profile',
 };
 /** The nouns whose argument is an id of their own list, or a name. */
 const listed =

@@ -23,9 +23,18 @@ test('deliveries ls asks with its filters and says how to see the rest', async (
   expect(stderr).toBe('1 delivery · more: --all · one: svcctl dlq show dlv_…\n');
   expect(api.requests.map(({ query }) => query)).toEqual([
     {
-      ...{ status: 'delivered', tenant: 'TX', endpoint_id: 'ep_1', incident_id: 'inc_1' },
-      ...{ type: 'incident.*', failure_class: 'status', last_status: '5xx', id: 'msg_1' },
-      ...{ text: '14', from: '2026-03-01', to: '2026-03-05', limit: '1' },
+      status: 'delivered',
+      tenant: 'TX',
+      endpoint_id: 'ep_1',
+      incident_id: 'inc_1',
+      type: 'incident.*',
+      failure_class: 'status',
+      last_status: '5xx',
+      id: 'msg_1',
+      text: '14',
+      from: '2026-03-01',
+      to: '2026-03-05',
+      limit: '1',
     },
   ]);
 });

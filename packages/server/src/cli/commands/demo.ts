@@ -35,8 +35,13 @@ export const demo = command({
     // Plain files beside the bundle, as few ever need them: `npm run demo` is made of the same.
     const { runDemo } = await import('../../../demo/demo.mjs');
     const code = await runDemo({
-      ...{ dataDir, env: io.env, stop: io.signal, flags: printSignIn ? ['--print-sign-in'] : [] },
-      ...{ limit, cold, svcctl: 'svcctl' },
+      dataDir,
+      env: io.env,
+      stop: io.signal,
+      flags: printSignIn ? ['--print-sign-in'] : [],
+      limit,
+      cold,
+      svcctl: 'svcctl',
       // Whoever has signed in to another service would otherwise ask that one.
       connect: (url) => `  export SVC_URL=${url} SVC_TOKEN="$(cat ${shown}/admin-token)"\n`,
       farewell: `Ctrl-C ends it; svcctl demo goes on with it. To remove all of it: rm -r ${shown}`,

@@ -69,9 +69,7 @@ test('dlq ls is a table with the total and what to do next on a terminal', async
   api.on('GET /webhook/dlq', list([row, timedOut], 2));
   const { code, stdout, stderr } = await cli(
     ['dlq', 'ls', '--status', 'abandoned', '--tenant', 'T X'],
-    {
-      isTerminal: true,
-    },
+    { isTerminal: true },
   );
   expect(code).toBe(0);
   const [header, first, second] = stdout.split('\n');

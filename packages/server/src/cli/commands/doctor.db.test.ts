@@ -14,15 +14,30 @@ beforeAll(() => import('../../app.ts'));
 
 const nothing = { remedy: null, id: null, command: null };
 const well: Finding = {
-  ...{ ...nothing, check: 'roles', name: 'roles', severity: 'ok', found: 'all is taken' },
+  ...nothing,
+  check: 'roles',
+  name: 'roles',
+  severity: 'ok',
+  found: 'all is taken',
 };
 const warning: Finding = {
-  ...{ ...nothing, check: 'clocks', name: 'clocks', severity: 'warning', found: 'a clock is off' },
-  ...{ remedy: 'Set it.', id: 'one:1', command: 'svcctl ps' },
+  ...nothing,
+  check: 'clocks',
+  name: 'clocks',
+  severity: 'warning',
+  found: 'a clock is off',
+  remedy: 'Set it.',
+  id: 'one:1',
+  command: 'svcctl ps',
 };
 const bad: Finding = {
-  ...{ ...nothing, check: 'disks', name: 'disk_nearly_full', severity: 'problem' },
-  ...{ found: 'a disk is full', remedy: 'Make room.', id: 'one' },
+  ...nothing,
+  check: 'disks',
+  name: 'disk_nearly_full',
+  severity: 'problem',
+  found: 'a disk is full',
+  remedy: 'Make room.',
+  id: 'one',
 };
 const answer = (findings: Finding[]) => json({ at: '2026-03-05T11:00:00.000000Z', findings });
 

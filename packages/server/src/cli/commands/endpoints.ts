@@ -96,7 +96,9 @@ const create = call('POST /webhook/endpoints', {
     // A null means the default, which a new endpoint has anyway.
     const set = Object.entries(body).filter(([, value]) => value !== null);
     return {
-      ...{ tenant, url: options.url, ...Object.fromEntries(set) },
+      tenant,
+      url: options.url,
+      ...Object.fromEntries(set),
       type: pull && ('pull' as const),
       headers: headers && Object.fromEntries(given),
       enabled: disabled ? false : undefined,

@@ -13,7 +13,9 @@ const answer = {
     { name: 'origin', field: 'origin', type: { struct: [{ name: 'gate', type: 'bigint' }] } },
     { name: 'scores', field: 'scores', type: { list: { decimal: 3 } } },
   ],
-  ...{ sampled: 10_000, count: 93_233, left_out: 2 },
+  sampled: 10_000,
+  count: 93_233,
+  left_out: 2,
   misfits: { rows: 1200, fields: { scores: 3 } },
 };
 

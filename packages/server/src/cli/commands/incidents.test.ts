@@ -25,8 +25,13 @@ test('incidents ls passes its filters on, and says what became of the deliveries
   const { stdout } = await ls('--failed', '--type', 'a.', '--store', 'S', ...days);
   expect(stdout).toContain('1 abandoned, 2 delivered, 1 held back');
   expect(api.requests.at(-1)?.query).toEqual({
-    ...{ deliveries: 'failed', type: 'a.', store: 'S', from: '2026-03-01', to: '2026-03-05' },
-    ...{ include: 'delivery_counts', limit: '100' },
+    deliveries: 'failed',
+    type: 'a.',
+    store: 'S',
+    from: '2026-03-01',
+    to: '2026-03-05',
+    include: 'delivery_counts',
+    limit: '100',
   });
   expect(JSON.parse((await ls('--json', 'id,delivery_counts')).stdout)).toEqual([
     { id: 'inc_1', delivery_counts: counts },

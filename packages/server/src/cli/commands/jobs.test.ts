@@ -22,11 +22,17 @@ const job: ListedJob = {
   href: '/api/v1/exports/exp_1',
 };
 const completed: ListedJob = {
-  ...{ ...job, state: 'completed', finished_at: '2026-03-05T10:00:05.000000Z' },
+  ...job,
+  state: 'completed',
+  finished_at: '2026-03-05T10:00:05.000000Z',
   progress: { done: 512_991, total: 512_991, unit: 'records' },
 };
 const scheduled: ListedJob = {
-  ...{ ...job, id: 'vrf_1', kind: 'verification', tenant: null, requested_by: null },
+  ...job,
+  id: 'vrf_1',
+  kind: 'verification',
+  tenant: null,
+  requested_by: null,
   progress: { done: 0, total: null, unit: 'bytes' },
 };
 

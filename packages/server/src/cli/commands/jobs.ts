@@ -38,11 +38,7 @@ const ls = list('GET /jobs', {
     text('BY', ({ requested_by: by }) => by ?? 'the schedule'),
     text('WHAT', 'summary'),
   ],
-  below: {
-    none: 'No jobs that match.',
-    one: 'job',
-    next: 'look at one: svcctl jobs show ID',
-  },
+  below: { none: 'No jobs that match.', one: 'job', next: 'look at one: svcctl jobs show ID' },
 });
 
 function percentOf(progress: Job['progress']): string | null {
@@ -91,8 +87,14 @@ const show = call('GET /jobs/:id', {
 
 /** The role of the processes that do jobs of a kind. */
 const roles: Readonly<Record<JobKindName, string>> = {
-  ...{ export: 'exports', version: 'exports', run: 'retention', verification: 'retention' },
-  ...{ retry: 'api', purge: 'api', replay: 'api', import: 'api' },
+  export: 'exports',
+  version: 'exports',
+  run: 'retention',
+  verification: 'retention',
+  retry: 'api',
+  purge: 'api',
+  replay: 'api',
+  import: 'api',
 };
 
 const wait = call('GET /jobs/:id', {
@@ -104,7 +106,9 @@ const wait = call('GET /jobs/:id', {
   async read(context, client, _options, id) {
     const started = await client.json('GET /jobs/:id', { params: { id } });
     const ended = await followJob(context, client, {
-      ...{ route: 'GET /jobs/:id', started, role: roles[started.kind] },
+      route: 'GET /jobs/:id',
+      started,
+      role: roles[started.kind],
       far: ({ progress }) => progress ?? { done: 0, total: null },
       describe: (_done, _total, job) => progressText(job.progress) ?? '',
       waits: ({ state, error }) => [

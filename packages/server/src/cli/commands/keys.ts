@@ -52,7 +52,10 @@ const rotate = verb({
       act: 'Rotate',
     });
     const report = await app.rotateKeys({
-      ...{ settings, log, signal: context.io.signal, waitSeconds },
+      settings,
+      log,
+      signal: context.io.signal,
+      waitSeconds,
       onStep: (text) => context.note(text),
     });
     await print(context, report, json);

@@ -6,11 +6,20 @@ import { ends } from '../testing/run.ts';
 const { api, cli } = prepareCli();
 
 const target = {
-  ...{ id: 'ntt_1', kind: 'webhook', url: 'https://pager.example/in', to: null, kinds: null },
-  ...{ min_severity: 'warning', enabled: true, created_by: 'ops' },
+  id: 'ntt_1',
+  kind: 'webhook',
+  url: 'https://pager.example/in',
+  to: null,
+  kinds: null,
+  min_severity: 'warning',
+  enabled: true,
+  created_by: 'ops',
   created_at: '2026-03-05T10:00:00.000000Z',
   last_send: {
-    ...{ at: '2026-03-05T11:00:00.000000Z', state: 'given_up', attempts: 7, is_test: false },
+    at: '2026-03-05T11:00:00.000000Z',
+    state: 'given_up',
+    attempts: 7,
+    is_test: false,
     error: '500 Internal Server Error',
   },
 };
@@ -21,8 +30,10 @@ test('notify add prints the secret alone, and sends what was asked for', async (
   const words = ['notify', 'add', '--webhook', 'https://pager.example/in', '--kind', 'export_done'];
   await ends(cli([...words, '--severity', 'info']), 0, 'whsec_x\n', []);
   expect(bodyOf()).toEqual({
-    ...{ kind: 'webhook', url: 'https://pager.example/in' },
-    ...{ kinds: ['export_done'], min_severity: 'info' },
+    kind: 'webhook',
+    url: 'https://pager.example/in',
+    kinds: ['export_done'],
+    min_severity: 'info',
   });
   const own = ['notify', 'add', '--email', 'jo@tx.example', '--tenant', 'TX'];
   await ends(cli(own), 0, 'whsec_x\n', []);

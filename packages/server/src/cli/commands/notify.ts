@@ -79,7 +79,10 @@ const add = call('POST /notify/targets', {
   body({ webhook: url, email: to, tenant, ...wishes }) {
     return {
       kind: url === undefined ? ('email' as const) : ('webhook' as const),
-      ...{ url, to, tenant, ...wishesBody(wishes) },
+      url,
+      to,
+      tenant,
+      ...wishesBody(wishes),
     };
   },
   prints: ({ secret }) => secret,
@@ -141,9 +144,7 @@ const test = call('POST /notify/targets/:id/test', {
   prints: () => null,
   done(id, { delivered, error, duration_ms }) {
     if (delivered) return `The test reached ${id} in ${duration_ms} ms.`;
-    throw new AppError('notice_undelivered', {
-      detail: `The test did not reach ${id}: ${error}`,
-    });
+    throw new AppError('notice_undelivered', { detail: `The test did not reach ${id}: ${error}` });
   },
 });
 

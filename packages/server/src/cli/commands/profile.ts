@@ -27,7 +27,7 @@ const ls = verb({
       text('URL', 'url'),
     ];
     const hasHeader = header !== false;
-    await printRows(context, rows, { ...{ columns, json, hasHeader }, format: output });
+    await printRows(context, rows, { columns, json, hasHeader, format: output });
     if (rows.length === 0) context.hint('You have signed in nowhere yet: svcctl login --url URL');
   },
 });

@@ -6,23 +6,37 @@ import { json } from '../testing/receiver.ts';
 const { api, cli, jsonOf } = prepareCli();
 
 const live: ProcessRow = {
-  ...{ id: 'prc_1', host: 'web-1', pid: 41, version: '0.1.0', node: 'v20.19.0' },
-  ...{ command: 'serve' },
-  ...{ roles: ['api', 'exports'], url: 'http://10.0.0.1:8080', state: 'live' },
-  ...{ since: '2026-03-05T09:00:00.000000Z', seen_at: '2026-03-05T10:59:57.000000Z' },
-  ...{
-    silent_seconds: 3,
-    clock_ahead_ms: 2,
-    store_state: 'own',
-    secret_keys: ['1a2b3c4d'],
-    settings: {},
-  },
-  ...{ disk_free_bytes: 42e9, disk_total_bytes: 100e9 },
+  id: 'prc_1',
+  host: 'web-1',
+  pid: 41,
+  version: '0.1.0',
+  node: 'v20.19.0',
+  command: 'serve',
+  roles: ['api', 'exports'],
+  url: 'http://10.0.0.1:8080',
+  state: 'live',
+  since: '2026-03-05T09:00:00.000000Z',
+  seen_at: '2026-03-05T10:59:57.000000Z',
+
+  silent_seconds: 3,
+  clock_ahead_ms: 2,
+  store_state: 'own',
+  secret_keys: ['1a2b3c4d'],
+  settings: {},
+  disk_free_bytes: 42e9,
+  disk_total_bytes: 100e9,
 };
 const silent: ProcessRow = {
   ...live,
-  ...{ id: 'prc_2', host: 'drain-1', pid: 7, roles: ['drainer'], url: null, state: 'silent' },
-  ...{ silent_seconds: 44.6, disk_free_bytes: null, disk_total_bytes: null },
+  id: 'prc_2',
+  host: 'drain-1',
+  pid: 7,
+  roles: ['drainer'],
+  url: null,
+  state: 'silent',
+  silent_seconds: 44.6,
+  disk_free_bytes: null,
+  disk_total_bytes: null,
 };
 const drain: ProcessRow = { ...silent, id: 'prc_3', pid: 8, command: 'drain' };
 const status = { at: live.seen_at, process_id: 'prc_1', processes: [live, silent] };

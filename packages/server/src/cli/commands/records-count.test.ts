@@ -5,7 +5,10 @@ import { inTurn } from '../testing/receiver.ts';
 const { api, cli, jsonOf } = prepareCli();
 
 const page = (count: number, next_cursor: string | null) => ({
-  ...{ count, bytes: count * 500, looked: 250_000, next_cursor },
+  count,
+  bytes: count * 500,
+  looked: 250_000,
+  next_cursor,
   searched_to: next_cursor === null ? null : { store: 'DFW', day: '2001-01-05' },
 });
 const offer = () =>

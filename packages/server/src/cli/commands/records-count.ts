@@ -42,7 +42,9 @@ export async function walkCount(
     });
   let all: Counted = await read();
   const progress = createProgress(io, {
-    ...{ label: 'counting', total: 0, speed: () => '' },
+    label: 'counting',
+    total: 0,
+    speed: () => '',
     describe: (looked) => `${numberOf(all.count, 'record')} of ${numberOf(looked, 'record')}`,
   });
   try {

@@ -10,9 +10,13 @@ refusesUsage(api, [['records fields --tenant TX --month 2001-13', 'is not a mont
 const exactly = (share: number) => ({ share, low: share, high: share });
 
 const described = (change: Partial<DescribedField>): DescribedField => ({
-  ...{ present: exactly(1), nulls: exactly(0), missing: exactly(0) },
+  present: exactly(1),
+  nulls: exactly(0),
+  missing: exactly(0),
   types: [{ type: 'text', ...exactly(1) }],
-  ...{ numbers: null, distinct: 1, values: [] },
+  numbers: null,
+  distinct: 1,
+  values: [],
   ...change,
 });
 
@@ -21,27 +25,47 @@ const delay = described({
   types: [{ type: 'number', ...exactly(0.8) }],
   distinct: 90,
   numbers: {
-    ...{ count: 8000, beyond: 0, min: -20, max: 200, buckets: [] },
+    count: 8000,
+    beyond: 0,
+    min: -20,
+    max: 200,
+    buckets: [],
     quantiles: [5, 25, 50, 75, 95].map((percent) => ({
-      ...{ percent, value: percent + 0.123456, low: 0, high: 0 },
+      percent,
+      value: percent + 0.123456,
+      low: 0,
+      high: 0,
     })),
   },
 });
 const label = described({
   distinct: 24,
   values: ['late', 'ok\u001b[31m', 'x', 'y'].map((value, n) => ({
-    ...{ value, count: 4000 - n, ...exactly(0.4 - n / 10) },
+    value,
+    count: 4000 - n,
+    ...exactly(0.4 - n / 10),
   })),
 });
 const fieldOf = (name: string, of: DescribedField, more: Partial<Field> = {}): Field => ({
-  ...{ name, of: 'enrichment', ...of, over_time: [], against: null, drift: null },
+  name,
+  of: 'enrichment',
+  ...of,
+  over_time: [],
+  against: null,
+  drift: null,
   ...more,
 });
 
 const answer: Fields = {
-  ...{ count: 93_233, sampled: 10_000, is_exact: false, unread: 0, periods: [] },
+  count: 93_233,
+  sampled: 10_000,
+  is_exact: false,
+  unread: 0,
+  periods: [],
   fields: [fieldOf('delay', delay), fieldOf('label', label)],
-  ...{ left_off: 0, against: null, fitting: null },
+  left_off: 0,
+  against: null,
+  fitting: null,
 };
 
 test('fields is a table of what is typical on a terminal', async () => {

@@ -119,7 +119,10 @@ describe('values are taken over to the digit', () => {
   test('of our own exports, whose records are then the same', async () => {
     await store(
       Array.from({ length: 50 }, (_, n) => ({
-        ...{ tenant: 'OWN', store: 'A', event_id: `e-${n}`, occurred_at: '2024-01-02T03:04:05Z' },
+        tenant: 'OWN',
+        store: 'A',
+        event_id: `e-${n}`,
+        occurred_at: '2024-01-02T03:04:05Z',
         ...(n % 2 === 0 ? { kind: 'k', confidence: 0.5 } : {}),
         enrichment: { n, text: 'x,"y"\n', nothing: null },
       })),
@@ -162,7 +165,12 @@ describe('svcctl records import', () => {
   test('takes patterns and folders, and a second run changes nothing', async () => {
     const check = await jsonOf('records import history/**/*.parquet --check --json');
     expect(check).toEqual({
-      ...{ files: 2, rows: 300, accepted: 300, duplicates: 0, rejected_count: 0, rejected: [] },
+      files: 2,
+      rows: 300,
+      accepted: 300,
+      duplicates: 0,
+      rejected_count: 0,
+      rejected: [],
       held: [],
     });
     expect(await jsonOf('records ls --tenant T --json')).toEqual([]);
@@ -192,7 +200,9 @@ describe('svcctl records import', () => {
     expect(await jsonOf('records ls --tenant T --json count')).toEqual([{ count: 300 }]);
     const json = await ends(cli('records import mixed.parquet --json'), 7, /^{/);
     expect(JSON.parse(json.stdout)).toMatchObject({
-      ...{ accepted: 5, duplicates: 298, rejected_count: 3 },
+      accepted: 5,
+      duplicates: 298,
+      rejected_count: 3,
       rejected: [
         { file: 'mixed.parquet', row: 6, code: 'conflict' },
         { row: 7, code: 'field_invalid' },
@@ -212,12 +222,10 @@ describe('svcctl records import', () => {
     );
     const { stdout } = await ends(cli('records import cold2.parquet --check --json'), 7, /^{/);
     expect(JSON.parse(stdout)).toMatchObject({
-      ...{
-        accepted: 1,
-        duplicates: 19,
-        rejected_count: 1,
-        rejected: [{ row: 1, code: 'conflict' }],
-      },
+      accepted: 1,
+      duplicates: 19,
+      rejected_count: 1,
+      rejected: [{ row: 1, code: 'conflict' }],
       held: [{ tenant: 'COLD', held_days: 1, held_records: 20 }],
     });
   });

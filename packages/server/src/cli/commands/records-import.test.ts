@@ -43,7 +43,8 @@ test('a file is sent in bounded requests, and rejected rows are told by their nu
   }
   expect(requests.length).toBeGreaterThan(1);
   expect(JSON.parse(stdout)).toMatchObject({
-    ...{ rows: rowsOfBatch + 20_000, accepted: 5 * requests.length },
+    rows: rowsOfBatch + 20_000,
+    accepted: 5 * requests.length,
     rejected: requests.map(([first]) => ({ file: 'a.ndjson', row: Number(first) + 1 })),
   });
 });

@@ -81,7 +81,12 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
     };
     const importer = await app.openImporter({ delimiter, mapping, signal: io.signal });
     const totals: Totals = {
-      ...{ files: 0, rows: 0, accepted: 0, duplicates: 0, rejected_count: 0, rejected: [] },
+      files: 0,
+      rows: 0,
+      accepted: 0,
+      duplicates: 0,
+      rejected_count: 0,
+      rejected: [],
     };
     try {
       const files = await openFiles(context, importer, { patterns, format: options.format });
@@ -108,7 +113,11 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
           const before = totals.rows;
           if (!isTyped || (await importer.stage.countRest(number)) > 0) {
             await sendFile(context, client, {
-              ...{ file, totals, isCheck, note, firstRow: from },
+              file,
+              totals,
+              isCheck,
+              note,
+              firstRow: from,
               rest: isTyped ? number : undefined,
               onLines: (lines) => days?.add(lines),
               onRows: (rows) => progress.show(file, seen + rows),

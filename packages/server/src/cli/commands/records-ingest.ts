@@ -64,7 +64,13 @@ async function explain(
   const { accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte } =
     error.problem;
   const progress = {
-    ...{ accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte },
+    accepted,
+    duplicates,
+    rejected,
+    rejected_count,
+    lines_read,
+    next_line,
+    next_byte,
   };
   await printAnswer(context, JSON.stringify(progress), progress, { json, upload });
   if (next_line === 0) return;

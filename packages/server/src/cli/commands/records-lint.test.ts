@@ -73,7 +73,12 @@ test('people get the first 20 of each code, programs get all of them', async () 
   expect(rows).toHaveLength(30_000);
   expect(rows.map(({ line }) => line)).toEqual(Array.from({ length: 30_000 }, (_, n) => n + 1));
   expect(rows[7]).toEqual({
-    ...{ line: 8, index: 7, severity: 'error', code: 'json_invalid', path: '', tenant: null },
+    line: 8,
+    index: 7,
+    severity: 'error',
+    code: 'json_invalid',
+    path: '',
+    tenant: null,
     message: expect.any(String),
   });
   const picked = await lint('- --json line,tenant', many);
@@ -121,7 +126,11 @@ test('a terminal is told where else to ask', async () => {
 });
 
 const answer = {
-  ...{ accepted: 2, duplicates: 1, rejected_count: 1500, dry_run: true, warning_count: 1 },
+  accepted: 2,
+  duplicates: 1,
+  rejected_count: 1500,
+  dry_run: true,
+  warning_count: 1,
   rejected: [
     { index: 2, code: 'conflict', message: 'other content' },
     { index: 9, code: 'field_unknown', message: 'x' },

@@ -107,7 +107,9 @@ const checkRemotely: Check = async (context, upload, findings) => {
   const text = await sendRecords(context, client, upload, { dry_run: 'true' });
   const answer = parseAnswer(text) as Required<DryRunAnswer>;
   const errors = answer.rejected.map((one) => ({
-    ...{ severity: 'error' as const, path: null, tenant: null },
+    severity: 'error' as const,
+    path: null,
+    tenant: null,
     ...one,
   }));
   const warnings = answer.warnings.map((one) => ({ severity: 'warning' as const, ...one }));
@@ -128,7 +130,8 @@ function createFindings(
   const isAll = json !== undefined || ndjson === true;
   const printer = createRowPrinter<Row>(context, {
     columns: [isBatch ? indexColumn : lineColumn, ...columns],
-    ...{ json, ndjson },
+    json,
+    ndjson,
   });
   /** How many of each code are printed. */
   const shown = new Map<string, number>();

@@ -69,10 +69,7 @@ test('a walk under way waits when the service is busy, the first page does not',
   expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [7000] });
   expect(stdout.split('\n')).toHaveLength(3);
   api.on('GET /enrichment/datasets', busy);
-  expect(await cli('records ls')).toMatchObject({
-    code: 5,
-    sleepsMillis: [],
-  });
+  expect(await cli('records ls')).toMatchObject({ code: 5, sleepsMillis: [] });
 });
 
 test('a walk that breaks off leaves JSON that is not whole, and an exit code', async () => {

@@ -148,7 +148,9 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
   const filters = Object.fromEntries(filterNames.map((name) => [name, options[name]]));
   const walk = { route, query: { ...filters, cursor }, most };
   const { client, printed, nextCursor } = await printPages(context, walk, {
-    ...{ columns, json, ndjson },
+    columns,
+    json,
+    ndjson,
   });
   if (printed === 0) await noteEmptySlice(context, client, options);
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));

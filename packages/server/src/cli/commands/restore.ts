@@ -67,8 +67,12 @@ export const restore = command({
       return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
     };
     const asked = {
-      ...{ ...which, from, isDrill: drill, isAdopting: adoptStore },
-      ...{ skipsDamaged: skipDamaged, findPassphrase },
+      ...which,
+      from,
+      isDrill: drill,
+      isAdopting: adoptStore,
+      skipsDamaged: skipDamaged,
+      findPassphrase,
     };
     const done = await app.restoreBackup(tools, asked).finally(() => progress.clear());
     if (json !== undefined) await printObject(context, JSON.stringify(done), json);

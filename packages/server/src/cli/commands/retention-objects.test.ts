@@ -30,7 +30,11 @@ test('adopt-store tells how things are and asks, and does nothing without an ans
 
 test('forget tells what is lost, and does nothing until the tenant’s name is typed', async () => {
   const lost = {
-    ...{ id: null, dry_run: true, tenant: 'TX', object_key: 'records/a', versions_changed: 1 },
+    id: null,
+    dry_run: true,
+    tenant: 'TX',
+    object_key: 'records/a',
+    versions_changed: 1,
     problem: 'there is no object records/a',
     lost: { count: 1204, bytes: 1, digest: '0' },
     days: [{ store: 'DFW', day: '2001-03-05', count: 1204 }],

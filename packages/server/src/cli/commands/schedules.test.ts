@@ -6,10 +6,21 @@ import { ends } from '../testing/run.ts';
 const { api, cli } = prepareCli();
 
 const made = {
-  ...{ id: 'sch_1', tenant: 'TX', name: 'nightly', cron: '0 2 * * *', format: 'parquet' },
-  ...{ request: { tenant: 'TX' }, to: 's3://acme/x', access_key_id: 'AK', state: 'waiting' },
-  ...{ due_at: '2026-03-06T02:00:00.000000Z', delivered_before: null, last_run: null },
-  ...{ webhook: true, created_by: 'ops', created_at: '2026-03-05T10:00:00.000000Z' },
+  id: 'sch_1',
+  tenant: 'TX',
+  name: 'nightly',
+  cron: '0 2 * * *',
+  format: 'parquet',
+  request: { tenant: 'TX' },
+  to: 's3://acme/x',
+  access_key_id: 'AK',
+  state: 'waiting',
+  due_at: '2026-03-06T02:00:00.000000Z',
+  delivered_before: null,
+  last_run: null,
+  webhook: true,
+  created_by: 'ops',
+  created_at: '2026-03-05T10:00:00.000000Z',
 };
 const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 
@@ -30,8 +41,14 @@ test('schedules create sends what was given, with the secret from stdin, and pri
   const running = cli([...words, ...more], { stdin: 'SECRET\n' });
   await ends(running, 0, 'sch_1\n', ['Made nightly of TX.']);
   expect(bodyOf()).toEqual({
-    ...{ tenant: 'TX', cron: '0 2 * * *', to: 's3://acme/x', format: 'parquet', starts: 'now' },
-    ...{ columns: ['event_id', 'kind'], webhook: true, typed: true },
+    tenant: 'TX',
+    cron: '0 2 * * *',
+    to: 's3://acme/x',
+    format: 'parquet',
+    starts: 'now',
+    columns: ['event_id', 'kind'],
+    webhook: true,
+    typed: true,
     credentials: { access_key_id: 'AK', secret_access_key: 'SECRET' },
   });
 });
@@ -73,9 +90,15 @@ test('schedules pause and resume say how it goes on, and history asks for its ru
 
 test('schedules show tells what it delivered, and why its last run failed', async () => {
   const last = {
-    ...{ misfits: 1234, skipped: null },
-    ...{ id: 'exp_1', state: 'failed', rows: 7, delivered_to: 's3://acme/x/1', delivered_at: null },
-    ...{ created_at: '2026-03-05T02:00:00.000000Z', error: 'the store says AccessDenied' },
+    misfits: 1234,
+    skipped: null,
+    id: 'exp_1',
+    state: 'failed',
+    rows: 7,
+    delivered_to: 's3://acme/x/1',
+    delivered_at: null,
+    created_at: '2026-03-05T02:00:00.000000Z',
+    error: 'the store says AccessDenied',
   };
   api.on('GET /exports/schedules/sch_1', json({ ...made, state: 'failing', last_run: last }));
   const { stdout } = await cli('schedules show sch_1', { isTerminal: true, columns: 140 });

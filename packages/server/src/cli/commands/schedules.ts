@@ -138,7 +138,8 @@ const create = call('POST /exports/schedules', {
   body: async (options, context) => {
     const { template, columns, accessKeyId: _id, secretAccessKey: _key, ...asked } = options;
     return {
-      ...{ ...asked, format: asked.format ?? 'parquet' },
+      ...asked,
+      format: asked.format ?? 'parquet',
       template: await templateOf(context, template),
       columns: columns?.split(','),
       credentials: await credentialsOf(context, options),
@@ -263,5 +264,13 @@ const remove = call('DELETE /exports/schedules/:id', {
 });
 
 export const schedules: Verbs = {
-  ...{ create, ls, show, change, pause, resume, run, history, delete: remove },
+  create,
+  ls,
+  show,
+  change,
+  pause,
+  resume,
+  run,
+  history,
+  delete: remove,
 };

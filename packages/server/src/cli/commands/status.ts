@@ -94,10 +94,7 @@ function recordLines(records: NonNullable<Overview['records']>): Line[] {
       name: 'RECORDS',
       text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${numberOf(tenants, 'tenant')}`,
     },
-    {
-      name: 'TODAY',
-      text: `${formatCount(today.count)} ${bars(hours.count.slice(-24))}${change}`,
-    },
+    { name: 'TODAY', text: `${formatCount(today.count)} ${bars(hours.count.slice(-24))}${change}` },
   ];
 }
 

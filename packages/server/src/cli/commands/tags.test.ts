@@ -56,7 +56,10 @@ describe('tags add', () => {
     expect(stderr).toContain('12 records of 41,022 records (6.0 kB) fit a=1\n');
     expect(sent('POST', '/enrichment/tags')).toMatchObject([{ dry_run: true }]);
     expect(api.requests.at(-1)?.query).toEqual({
-      ...{ tenant: 'TX', store: 'DFW', month: '2001-01', where: 'a=1' },
+      tenant: 'TX',
+      store: 'DFW',
+      month: '2001-01',
+      where: 'a=1',
     });
   });
 

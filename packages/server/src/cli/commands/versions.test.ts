@@ -166,13 +166,16 @@ test('versions diff adds up the stretches, and names the first of what differs',
     pages([JSON.stringify(version), JSON.stringify(erased)]),
   );
   const record = (n: number) => ({
-    ...{ store: 'DFW', occurred_at: '2026-03-05T10:00:00.000000Z', event_id: `e${n}` },
+    store: 'DFW',
+    occurred_at: '2026-03-05T10:00:00.000000Z',
+    event_id: `e${n}`,
   });
   const page = (n: number) => ({
     added: { count: 2, records: [record(n), record(n + 1)] },
     gone: { count: 0, records: [] },
     moved: n === 1 ? { count: 1, records: [record(9)] } : { count: 0, records: [] },
-    ...{ stretches_done: n === 1 ? 1 : 2, stretches_total: 2 },
+    stretches_done: n === 1 ? 1 : 2,
+    stretches_total: 2,
     next_cursor: n === 1 ? 'next' : null,
   });
   const offer = () =>

@@ -27,8 +27,12 @@ const total = 60;
 beforeAll(async () => {
   await store(
     Array.from({ length: total }, (_, n) => ({
-      ...{ tenant: 'T', store: n % 2 === 0 ? 'A' : 'B', event_id: `e-${n}`, confidence: 0.5 },
-      ...{ occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`, enrichment: enrichmentOf(n) },
+      tenant: 'T',
+      store: n % 2 === 0 ? 'A' : 'B',
+      event_id: `e-${n}`,
+      confidence: 0.5,
+      occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
+      enrichment: enrichmentOf(n),
     })),
   );
   const big = '{"tenant":"T","store":"A","event_id":"big","occurred_at":"2001-03-01T00:00:00Z",';
@@ -55,7 +59,10 @@ const hasPython = spawnSync(python, ['-c', `import ${modules}`]).status === 0;
 function runPython(code: string): unknown {
   const env = { ...process.env, HF_HUB_OFFLINE: '1', HF_HOME: path('hf'), HOME: folder.path };
   const text = execFileSync(python, ['-c', `import json, ${modules}\n${code}`], {
-    ...{ cwd: folder.path, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
+    cwd: folder.path,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   return JSON.parse(text);
 }
@@ -143,7 +150,10 @@ test('makes a split again that is not what was frozen', async () => {
 test('has what an erasure has left of the version', async () => {
   await store(
     ['gone', 'left'].map((event_id) => ({
-      ...{ tenant: 'E', store: 'A', event_id, enrichment: { of: event_id } },
+      tenant: 'E',
+      store: 'A',
+      event_id,
+      enrichment: { of: event_id },
       occurred_at: '2001-03-01T00:00:00Z',
     })),
   );
@@ -170,7 +180,9 @@ print(json.dumps({
     expect(Object.keys(loaded.rows).sort()).toEqual(['test', 'train', 'validation']);
     expect(loaded.features).toMatchObject({
       occurred_at: "Value('timestamp[us, tz=UTC]')",
-      ...{ score: "Value('float64')", id: "Value('int64')", sum: "Value('decimal128(38, 3)')" },
+      score: "Value('float64')",
+      id: "Value('int64')",
+      sum: "Value('decimal128(38, 3)')",
       legs: "List({'km': Value('float64')})",
     });
     expect(loaded.records).toHaveLength(total + 1);
@@ -182,8 +194,13 @@ print(json.dumps({
       const sent = enrichmentOf(n);
       const isMisfit = n % 10 === 0;
       expect(row).toMatchObject({
-        ...{ confidence: 0.5, score: sent.score, yes: sent.yes, 'enrichment.model': 'm' },
-        ...{ 'a "b": #c': sent['a "b": #c'], origin: sent.origin, grid: sent.grid },
+        confidence: 0.5,
+        score: sent.score,
+        yes: sent.yes,
+        'enrichment.model': 'm',
+        'a "b": #c': sent['a "b": #c'],
+        origin: sent.origin,
+        grid: sent.grid,
         label: isMisfit ? null : sent.label,
         // An element with a null in it does not fit, so the whole list is in the rest.
         legs: n % 2 === 0 ? sent.legs : null,

@@ -102,10 +102,7 @@ export async function download(
     const difference = file.difference(sink);
     if (difference !== null) throw notWhole(difference, sink);
     await sink.keep();
-    return {
-      ...{ path, label, resumedAt, breaks },
-      ...{ sizeBytes: sink.sizeBytes(), sha256: sink.sha256() },
-    };
+    return { path, label, resumedAt, breaks, sizeBytes: sink.sizeBytes(), sha256: sink.sha256() };
   } catch (error) {
     progress.clear();
     if (!isOfUse || sink.sizeBytes() === 0) await sink.discard();

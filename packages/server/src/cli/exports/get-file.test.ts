@@ -80,9 +80,7 @@ describe('there is no file when', () => {
   });
 
   test('the file is refused', async () => {
-    offerFile(api, content, {
-      file: problem(410, 'export_file_gone', 'The file was removed.'),
-    });
+    offerFile(api, content, { file: problem(410, 'export_file_gone', 'The file was removed.') });
     expect((await get('--out x')).code).toBe(3);
     expect(await files()).toEqual([]);
   });

@@ -45,7 +45,9 @@ export async function getFile(
       },
       fetch: (sink, onPiece) =>
         fetchStretch(context, client, {
-          ...{ job, sink, stretch: { start: 0, end: job.bytes } },
+          job,
+          sink,
+          stretch: { start: 0, end: job.bytes },
           onPiece: () => onPiece(sink.sizeBytes()),
         }),
       difference: (sink) => difference(job, sink),
@@ -69,7 +71,9 @@ export async function getFile(
     }
   }
   await report(context, client, got, {
-    ...{ request, startedAt, rows: parsed.rows },
+    request,
+    startedAt,
+    rows: parsed.rows,
     asked: job.rows_total === 0 ? askedOf(job) : null,
     members: { export_id: job.id, digest: job.digest },
     compared: async () => ({ rows: '', sha256: 'and manifest equal' }),

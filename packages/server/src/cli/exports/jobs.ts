@@ -38,7 +38,10 @@ export function followExport(
   started: ExportJob,
 ): Promise<ExportJob> {
   return followJob(context, client, {
-    ...{ route: 'GET /exports/:id', started, label: started.file_name, role: 'exports' },
+    route: 'GET /exports/:id',
+    started,
+    label: started.file_name,
+    role: 'exports',
     far: (job) => ({ done: job.rows_done, total: job.rows_total, bytes: job.bytes }),
     describe: (_done, _total, job) => rowsText(job),
     pace: paceText,

@@ -59,7 +59,10 @@ export async function streamExport(
     const rows = announcedRows(client, answer);
     const got = await download(context, streamedFile(io, answer, { asked, rows }), request);
     await report(context, client, got, {
-      ...{ request, startedAt, asked: body, rows },
+      request,
+      startedAt,
+      asked: body,
+      rows,
       compared: async () => ({
         rows: `, ${await comparison(context, client, { asked, rows })}`,
         sha256: 'equal',
@@ -85,10 +88,7 @@ function streamedFile(
   return {
     name: suggestName(answer, asked),
     sha256: null,
-    progress: {
-      total: counter === null ? 0 : rows,
-      describe: () => soFar(sizeBytes),
-    },
+    progress: { total: counter === null ? 0 : rows, describe: () => soFar(sizeBytes) },
     async fetch(sink, onPiece) {
       try {
         await sink.begin();

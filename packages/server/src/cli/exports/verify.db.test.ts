@@ -9,7 +9,10 @@ const { service, cli, ok, jsonOf, store } = useServiceCli({}, folder);
 beforeAll(() =>
   store(
     Array.from({ length: 30 }, (_, n) => ({
-      ...{ tenant: 'T', store: 'A', event_id: `e-${n}`, enrichment: { n } },
+      tenant: 'T',
+      store: 'A',
+      event_id: `e-${n}`,
+      enrichment: { n },
       occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
     })),
   ),
@@ -120,9 +123,7 @@ describe('svcctl exports verify', () => {
 
   test('tells other tenants’ tokens nothing, and needs the scope of exports', async () => {
     const foreign = await service.makeToken({ preset: 'support-readonly', tenants: ['L'] });
-    expect(await cli(`exports verify ${csv}`, { token: foreign.token })).toMatchObject({
-      code: 3,
-    });
+    expect(await cli(`exports verify ${csv}`, { token: foreign.token })).toMatchObject({ code: 3 });
     const pipeline = await service.makeToken({ preset: 'pipeline' });
     expect(await cli(`exports verify ${csv}`, { token: pipeline.token })).toMatchObject({
       code: 4,

@@ -162,7 +162,9 @@ test('an import of days is a job', async () => {
   const { stdout } = await ok('jobs ls --kind import --tenant COLD --json');
   expect(JSON.parse(stdout)).toMatchObject([
     {
-      ...{ kind: 'import', state: 'completed', progress: { done: 1500, total: 1500 } },
+      kind: 'import',
+      state: 'completed',
+      progress: { done: 1500, total: 1500 },
       summary: 'Imports days from 2024-03-05 to 2024-03-07 of COLD at once.',
     },
   ]);

@@ -51,7 +51,9 @@ export const run = verb({
       return;
     }
     const run = await followJob(context, client, {
-      ...{ route: 'GET /retention/runs/:id', started, role: 'retention' },
+      route: 'GET /retention/runs/:id',
+      started,
+      role: 'retention',
       far: (now) => ({ done: now.moved_count + now.deleted_count, total: now.total_count }),
       describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'record')}`,
       speed: (perSecond) => `${numberOf(perSecond, 'record')}/s`,

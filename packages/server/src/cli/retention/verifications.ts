@@ -56,7 +56,9 @@ export const verify = verb({
     }
     const verification = wait
       ? await followJob(context, client, {
-          ...{ route: 'GET /retention/verify/:id', started, role: 'retention' },
+          route: 'GET /retention/verify/:id',
+          started,
+          role: 'retention',
           far: ({ bytes_done: done, bytes_total: total }) => ({ done, total }),
           describe: (done, total) => `${formatBytes(done)} of ${formatBytes(total)}`,
           goesOn: `The verification goes on without this command. Look: svcctl retention verify ${started.id}`,

@@ -54,7 +54,10 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       if (longestSleepMillis > 0) await delay(Math.min(ms, longestSleepMillis));
     },
     timeouts: {
-      ...{ connectMillis: 5000, answerMillis: 5000, idleMillis: 5000, completionMillis: 5000 },
+      connectMillis: 5000,
+      answerMillis: 5000,
+      idleMillis: 5000,
+      completionMillis: 5000,
       ...options.timeouts,
     },
   };
@@ -109,8 +112,5 @@ function collector(
       }
     },
   });
-  return {
-    stream: Object.assign(stream, terminal),
-    text: () => Buffer.concat(pieces).toString(),
-  };
+  return { stream: Object.assign(stream, terminal), text: () => Buffer.concat(pieces).toString() };
 }

@@ -159,7 +159,10 @@ async function doAll(context: Context, action: BulkAction, options: Options): Pr
   const client = await context.connect();
   const again = commandOf(action, options);
   await doPreviewed<Preview, BulkJob, Group>(context, client, options, {
-    ...{ name: action, act, refused: `Nothing was ${done}.`, of: ['row'] },
+    name: action,
+    act,
+    refused: `Nothing was ${done}.`,
+    of: ['row'],
     ask: (isDry) =>
       client.json(`POST /webhook/dlq/${action}`, {
         body: { ...filter, ...(isDry ? { dry_run: true } : { rate: options.rate }) },

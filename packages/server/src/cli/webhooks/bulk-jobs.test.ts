@@ -34,7 +34,10 @@ test('dlq purge --all shows which rows, asks, and follows the job to its end', a
 });
 
 const waiting: BulkJob = {
-  ...{ ...job, state: 'completed', rows_total: 24, rows_done: 24 },
+  ...job,
+  state: 'completed',
+  rows_total: 24,
+  rows_done: 24,
   outcome: {
     counts: { failed_again: 1, waits_for_breaker: 23 },
     looked_at: '2026-03-05T11:00:00.000000Z',

@@ -67,7 +67,9 @@ export async function doPreviewed<P extends { count: number }, J extends Job, Li
     return;
   }
   const ended = await followJob(context, client, {
-    ...{ route: job.route, started: made, role: 'api' },
+    route: job.route,
+    started: made,
+    role: 'api',
     waits: (now) => job.waits(now),
     far: (now) => ({ done: now.rows_done + now.rows_skipped, total: now.rows_total }),
     describe: (done, total) => `${formatCount(done)} of ${numberOf(total, ...of)}`,

@@ -58,12 +58,18 @@ export const replay = verb({
     const body = {
       since: readTime('--since', since, { nowMillis, edge: 'first' }),
       until: readTime('--until', until, { nowMillis, edge: 'last' }),
-      ...{ incident_id, event_types, only, ids, rate },
+      incident_id,
+      event_types,
+      only,
+      ids,
+      rate,
       filters: options.ignoreFilters && ('ignore' as const),
     };
     const client = await context.connect();
     await doPreviewed<Preview, Replay, Line>(context, client, options, {
-      ...{ name: 'replay', act: 'Replay', refused: 'Nothing was replayed.' },
+      name: 'replay',
+      act: 'Replay',
+      refused: 'Nothing was replayed.',
       of: ['delivery', 'deliveries'],
       ask: (isDry) =>
         client.json('POST /webhook/endpoints/:id/replay', {
@@ -107,8 +113,11 @@ function tellEnd(context: Context, job: Replay): void {
 }
 
 const words = {
-  ...{ delivered: 'delivered', waiting: 'wait', pending: 'failed and tried again' },
-  ...{ abandoned: 'abandoned', discarded: 'discarded' },
+  delivered: 'delivered',
+  waiting: 'wait',
+  pending: 'failed and tried again',
+  abandoned: 'abandoned',
+  discarded: 'discarded',
 };
 
 function outcomeText({ outcome }: Replay): string {
@@ -124,8 +133,12 @@ const { count, text } = columnsOf<Line>();
 const columns = [count('INCIDENTS', 'count'), text('WHAT', 'what')];
 
 const states = {
-  ...{ missed: 'never got', discarded: 'discarded', failed: 'dead letters' },
-  ...{ delivered: 'delivered', waiting: 'queued already', unwanted: 'that it does not want' },
+  missed: 'never got',
+  discarded: 'discarded',
+  failed: 'dead letters',
+  delivered: 'delivered',
+  waiting: 'queued already',
+  unwanted: 'that it does not want',
   erased: 'erased',
 };
 

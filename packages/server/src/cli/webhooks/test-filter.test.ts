@@ -7,8 +7,12 @@ const folder = useFolder();
 const { api, cli, jsonOf } = prepareCli(folder);
 
 const row = (id: string | null, reason: string | null) => ({
-  ...{ id, created_at: id && '2026-03-05T10:00:00.000000Z', type: 'incident.created' },
-  ...{ store: null, passes: reason === null, reason },
+  id,
+  created_at: id && '2026-03-05T10:00:00.000000Z',
+  type: 'incident.created',
+  store: null,
+  passes: reason === null,
+  reason,
 });
 const tried = { looked_at: 2, passed: 1, data: [row('inc_1', null), row('inc_2', 'where')] };
 const bodies = () => api.requests.map(({ body }) => String(body)).filter((body) => body !== '');
@@ -30,7 +34,9 @@ test('test-filter says which incidents pass, and how many', async () => {
   expect(stdout).toContain('no: filtered out');
   expect(stderr).toContain('1 of 2 incidents passes · 1 filtered out');
   expect(JSON.parse(bodies()[0] ?? '')).toEqual({
-    ...{ tenant: 'TX', event_types: ['incident.*'], where: 'score >= 0.9' },
+    tenant: 'TX',
+    event_types: ['incident.*'],
+    where: 'score >= 0.9',
   });
 });
 

@@ -35,7 +35,11 @@ const plain = exportColumns.filter((column) => column !== 'split');
 
 function start(slice: Own, options: Partial<FileOptions> = {}, source: Partial<ExportSource> = {}) {
   const format = createFormat({
-    ...{ format: 'csv', columns: plain, header: true, profile: 'machine', compression: 'none' },
+    format: 'csv',
+    columns: plain,
+    header: true,
+    profile: 'machine',
+    compression: 'none',
     ...options,
   });
   const dirs = { spillDir: spoolDir, spillBytes: 2 ** 26, spoolDir };

@@ -22,7 +22,9 @@ export function filePiece(
   { start, end, onClose }: { start: number; end: number; onClose?: () => void },
 ): FilePiece {
   return {
-    ...{ start, end, length: end - start },
+    start,
+    end,
+    length: end - start,
     async take() {
       const file = await open(path, 'r');
       await unlink(path);

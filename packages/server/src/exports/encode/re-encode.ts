@@ -32,11 +32,7 @@ export function planColumns(
     const path = name.split('.').slice(1);
     return (row: readonly Cell[]) => pickPath(row[enrichmentAt]?.text ?? '{}', path);
   });
-  return {
-    source,
-    hasPaths,
-    pick: (row) => picks.map((pick) => pick(row)),
-  };
+  return { source, hasPaths, pick: (row) => picks.map((pick) => pick(row)) };
 }
 
 /** How much is re-encoded in one turn of the event loop, which takes about 2 ms. Pages are answered in between. */

@@ -55,7 +55,10 @@ const shapes: Record<string, FileOptions> = {
   'csv of paths': { ...base, format: 'csv', columns: paths },
   'csv of some column': { ...base, format: 'csv', columns: ['model'] },
   'csv for some spreadsheet': {
-    ...{ ...base, format: 'csv', columns: exportColumns, profile: 'spreadsheet' },
+    ...base,
+    format: 'csv',
+    columns: exportColumns,
+    profile: 'spreadsheet',
   },
   'csv as gzip': { ...base, format: 'csv', columns: exportColumns, compression: 'gzip' },
   ndjson: { ...base, format: 'ndjson', columns: recordColumns },

@@ -28,7 +28,9 @@ beforeAll(async () => {
     { kind: '＝wide', source: 'line\r\nbreak', enrichment: { f: { g: 1 } } },
   ];
   const few = numberedRecords('C', 3, (n) => ({
-    ...{ event_id: `e${n + 1}`, occurred_at: '2001-03-31T23:59:59.5Z', ...labels[n] },
+    event_id: `e${n + 1}`,
+    occurred_at: '2001-03-31T23:59:59.5Z',
+    ...labels[n],
   }));
   await storeRecords(service, few);
 });

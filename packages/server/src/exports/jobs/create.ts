@@ -85,7 +85,8 @@ async function queueJob(
       : await keepVersionSchema(connection, { tenant, id: version.id }, inferred);
   const job = await queries.insertJob(connection, {
     ...pinned,
-    ...{ tenant, typed_schema },
+    tenant,
+    typed_schema,
     id: newId('exp'),
     request: body,
     options,
@@ -109,7 +110,10 @@ async function queueJob(
 function versionOf(version: NonNullable<Selection['version']>): JobVersion {
   const { id, name, dataset, shares, groupBy, where } = version;
   return {
-    ...{ id, name, dataset, shares },
+    id,
+    name,
+    dataset,
+    shares,
     ...(groupBy !== null && { group_by: groupBy }),
     ...(where !== null && { where }),
   };

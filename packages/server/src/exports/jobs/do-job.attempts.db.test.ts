@@ -110,7 +110,8 @@ describe('an attempt', () => {
     expect(await exports.work()).toBeUndefined();
     await exports.db.query(sql`update exports set waiting_since = now() - interval '1 hour'`);
     expect(await tryNow()).toMatchObject({
-      ...{ state: 'failed', error_code: 'cold_tier_unavailable' },
+      state: 'failed',
+      error_code: 'cold_tier_unavailable',
       error: expect.stringContaining('waited for an hour'),
     });
   });

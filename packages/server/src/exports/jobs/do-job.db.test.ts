@@ -277,7 +277,9 @@ describe('turns', () => {
     for (let n = 0; n < 5; n++) ids.push((await csv(n < 3 ? 'EMPTY' : `T${n}`)).id);
     const onEnded = vi.fn();
     const runner = startHeldJobs(exports.db, createExportKind(exports.context({ perTenant: 1 })), {
-      ...{ places: 2, onEnded, log: createLog('silent') },
+      places: 2,
+      onEnded,
+      log: createLog('silent'),
     });
     runner.poke();
     const states = async () =>

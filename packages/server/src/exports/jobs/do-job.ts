@@ -68,7 +68,11 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const hash = new ThreadHash();
   await hash.update(head);
   const made = await makeParts(context, parts, {
-    ...{ job, format, signal, write, digest: totals.digest },
+    job,
+    format,
+    signal,
+    write,
+    digest: totals.digest,
     hash,
     tally: (part, now) => void progress.set(part, now),
   });

@@ -137,8 +137,16 @@ describe('a job', () => {
     expect(answer.headers.get('location')).toBe(`/api/v1/exports/${answer.json.id}`);
     expect(answer.headers.get('preference-applied')).toBe('respond-async');
     expect(answer.json).toMatchObject({
-      ...{ tenant: 'T', format: 'csv', state: 'queued', file_name: 'T_A.csv.gz' },
-      ...{ rows_done: 0, rows_total: 15, percent: 0, has_file: false, attempts: 0, version: null },
+      tenant: 'T',
+      format: 'csv',
+      state: 'queued',
+      file_name: 'T_A.csv.gz',
+      rows_done: 0,
+      rows_total: 15,
+      percent: 0,
+      has_file: false,
+      attempts: 0,
+      version: null,
       request: { tenant: 'T', store: 'A', compression: 'gzip' },
     });
     expect((await get(idle, answer.json.id)).json).toEqual(answer.json);
@@ -192,9 +200,17 @@ describe('a job', () => {
     }
     const { json } = await get(service, `${job.id}/manifest`);
     expect(json).toMatchObject({
-      ...{ export_id: job.id, rows: 300, digest: job.digest, sha256: job.sha256, proof: 'rows' },
-      ...{ columns: ['event_id', 'enrichment.n'], bytes: job.bytes, splits: null, version: null },
-      ...{ finished_at: job.finished_at, request: job.request },
+      export_id: job.id,
+      rows: 300,
+      digest: job.digest,
+      sha256: job.sha256,
+      proof: 'rows',
+      columns: ['event_id', 'enrichment.n'],
+      bytes: job.bytes,
+      splits: null,
+      version: null,
+      finished_at: job.finished_at,
+      request: job.request,
     });
     await get(service, `${job.id}/file`, { range: 'bytes=0-9' });
     await get(service, `${job.id}/file`, { range: 'bytes=10-19' });

@@ -104,7 +104,10 @@ export async function cancelJob(
   return db.transaction(async (connection) => {
     const entry = (job: StoredJob, action: string, before: object) =>
       noteAct(connection, act, {
-        ...{ action, target: job.id, tenant: job.tenant, before },
+        action,
+        target: job.id,
+        tenant: job.tenant,
+        before,
         after: { state: job.state, has_file: job.has_file },
       });
     const cancelled = await queries.cancelOpenJob(connection, found);
@@ -128,7 +131,10 @@ export function listExportsAsJobs(
   { audit, jobs }: { audit: Audit; jobs: { cancel(id: string): void } },
 ): ListedKind<{ file_name: string; is_erased: boolean }> {
   return {
-    ...{ kind: 'export', scope: 'analytics:read', unit: 'records', path: '/exports' },
+    kind: 'export',
+    scope: 'analytics:read',
+    unit: 'records',
+    path: '/exports',
     table: queries.listedExports,
     summary({ tenant, told }) {
       const gone = told.is_erased ? ', which was removed with its records' : '';

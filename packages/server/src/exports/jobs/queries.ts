@@ -50,16 +50,18 @@ export const exportJobs: HeldTable = {
   takingLock: 'exportJobTaking',
 };
 
-const source: JobSource = {
-  ...{ name: 'exports', requestedAt: 'created_at', isInReach: isOfTenants },
-};
+const source: JobSource = { name: 'exports', requestedAt: 'created_at', isInReach: isOfTenants };
 
 /** Where the list of all jobs finds exports. */
 export const listedExports: ListedTable = {
-  ...{ ...source, requestedBy: raw('j.requested_by') },
+  ...source,
+  requestedBy: raw('j.requested_by'),
   state: sql`case when j.state = 'erased' then 'completed' else ${shownState} end`,
-  ...{ startedAt: 'started_at', finishedAt: 'finished_at' },
-  ...{ done: raw('j.rows_done'), total: raw('j.rows_total'), error: raw('j.error') },
+  startedAt: 'started_at',
+  finishedAt: 'finished_at',
+  done: raw('j.rows_done'),
+  total: raw('j.rows_total'),
+  error: raw('j.error'),
   told: sql`json_build_object('file_name', j.file_name, 'is_erased', j.state = 'erased')`,
 };
 
@@ -131,16 +133,25 @@ export async function insertParts(
   parts: readonly KeyRange[],
 ): Promise<void> {
   const rows = parts.map(({ first, last, ...days }, index) => ({
-    ...{ first_store: first.store, first_day: first.day, ...days, number: index + 1 },
-    ...{ last_store: last.store, last_day: last.day },
+    first_store: first.store,
+    first_day: first.day,
+    ...days,
+    number: index + 1,
+    last_store: last.store,
+    last_day: last.day,
   }));
   await connection.query(sql`
     insert into export_parts (tenant, export_id, number, first_store, first_day, last_store, last_day,
       min_day, max_day)
     select ${tenant}, ${id}, number, first_store, first_day, last_store, last_day, min_day, max_day
     from ${givenRows('part', rows, {
-      ...{ first_store: 'text', first_day: 'date', last_store: 'text', last_day: 'date' },
-      ...{ minDay: 'date', maxDay: 'date', number: 'integer' },
+      first_store: 'text',
+      first_day: 'date',
+      last_store: 'text',
+      last_day: 'date',
+      minDay: 'date',
+      maxDay: 'date',
+      number: 'integer',
     })}`);
   await connection.query(sql`
     update exports set parts_total = ${parts.length} where tenant = ${tenant} and id = ${id}`);

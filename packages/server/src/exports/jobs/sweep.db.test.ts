@@ -191,11 +191,7 @@ test('a slice has lost records if one of its days did', () => {
   const days = ['2001-01-01', '2001-01-02', '2001-01-03', '2001-01-04'];
   const day = fc.constantFrom(...days);
   const store = fc.constantFrom('A', 'B');
-  const window = fc.record({
-    store: fc.option(store),
-    from: day,
-    until: day,
-  });
+  const window = fc.record({ store: fc.option(store), from: day, until: day });
   const slice = fc.record({
     store: fc.option(store, { nil: undefined }),
     from: fc.option(day, { nil: undefined }),

@@ -127,7 +127,8 @@ test('a version keeps the columns of its first typed export', async () => {
     {
       first: { store: 'A', day: '2001-03-01' },
       last: { store: 'B', day: '2001-03-07' },
-      ...{ minDay: '2001-03-01', maxDay: '2001-03-07' },
+      minDay: '2001-03-01',
+      maxDay: '2001-03-07',
     },
   ];
   await exports.db.query(sql`

@@ -96,7 +96,9 @@ test('a group is in one split of an export, in either tier', async () => {
   await insertVersion('ver_g', { groupBy: 'store' });
   const splitsOf = async () => {
     const { id } = await exports.create('csv', {
-      ...{ tenant: 'T', version: 'ver_g', columns: ['split', 'store'] },
+      tenant: 'T',
+      version: 'ver_g',
+      columns: ['split', 'store'],
     });
     await exports.work();
     expect((await exports.job(id)).manifest).toMatchObject({ version: { group_by: 'store' } });
@@ -199,6 +201,8 @@ test('a damaged segment fails the job at once', async () => {
   const { id } = await exports.create('csv', { tenant: 'T' });
   await exports.work();
   expect(await exports.job(id)).toMatchObject({
-    ...{ state: 'failed', error_code: 'segment_damaged', attempts: 1 },
+    state: 'failed',
+    error_code: 'segment_damaged',
+    attempts: 1,
   });
 });

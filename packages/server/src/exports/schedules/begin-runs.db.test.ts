@@ -29,9 +29,19 @@ beforeEach(async () => {
   await exports.db.query(sql`delete from exports`);
   await exports.db.query(sql`delete from export_schedules`);
   const row: queries.NewRow = {
-    ...{ ...schedule(), name: 'n', cron: '0 2 * * *', format: 'ndjson', request: { tenant } },
-    ...{ target: `${root}/{tenant}`, access_key_id: null, secret: null, delivered_before: null },
-    ...{ due_at: null, webhook: false, created_by: 'test', token_id: 'tok' },
+    ...schedule(),
+    name: 'n',
+    cron: '0 2 * * *',
+    format: 'ndjson',
+    request: { tenant },
+    target: `${root}/{tenant}`,
+    access_key_id: null,
+    secret: null,
+    delivered_before: null,
+    due_at: null,
+    webhook: false,
+    created_by: 'test',
+    token_id: 'tok',
   };
   await queries.insertSchedule(exports.db, row);
 });
@@ -217,7 +227,8 @@ describe('a run', () => {
     expect(await exports.job(id)).toMatchObject({ state: 'waiting' });
     expect(await begin()).toBe(0);
     const refused = Object.assign(new Error('no'), {
-      ...{ name: 'AccessDenied', $metadata: { httpStatusCode: 403 } },
+      name: 'AccessDenied',
+      $metadata: { httpStatusCode: 403 },
     });
     for (let n = 0; n < 5; n += 1) {
       await exports.db.query(sql`update exports set due_at = null`);
@@ -299,7 +310,10 @@ test('records that are stored while runs begin go out once, in either tier', asy
 test('late records of many months go out in few files', async () => {
   const line = (month: number, n: number) =>
     JSON.stringify({
-      ...{ tenant, store: 'A', event_id: `m${month}-${n}`, enrichment: { n } },
+      tenant,
+      store: 'A',
+      event_id: `m${month}-${n}`,
+      enrichment: { n },
       occurred_at: `2001-${String(month).padStart(2, '0')}-0${n + 1}T00:00:00Z`,
     });
   const all = (n: number) => Array.from({ length: 12 }, (_, month) => line(month + 1, n));
@@ -316,7 +330,10 @@ test('what came for two stores and months goes out once from one segment', async
   const lines = ['A', 'B'].flatMap((place) =>
     [1, 2].map((month) =>
       JSON.stringify({
-        ...{ tenant, store: place, event_id: `${place}${month}`, enrichment: {} },
+        tenant,
+        store: place,
+        event_id: `${place}${month}`,
+        enrichment: {},
         occurred_at: `2001-0${month}-05T00:00:00Z`,
       }),
     ),
@@ -340,7 +357,10 @@ async function lastId(): Promise<string> {
 test('an erasure names the folders that have records of its days, and keeps files of other days', async () => {
   const line = (month: number) =>
     JSON.stringify({
-      ...{ tenant, store: 'A', event_id: `m${month}`, enrichment: {} },
+      tenant,
+      store: 'A',
+      event_id: `m${month}`,
+      enrichment: {},
       occurred_at: `2001-0${month}-05T00:00:00Z`,
     });
   const folders: string[] = [];
@@ -358,7 +378,9 @@ test('an erasure names the folders that have records of its days, and keeps file
 });
 
 const goneOn = (day: string) => ({
-  ...{ tenant, kind: 'erase' as const, window: null },
+  tenant,
+  kind: 'erase' as const,
+  window: null,
   days: [{ store: 'A', day }],
 });
 

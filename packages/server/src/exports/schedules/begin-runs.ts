@@ -147,7 +147,12 @@ async function beginRun(
       const run = { tenant, schedule: schedule.name, exportId, recordedBefore };
       const folder = folderOfRun(parseTarget(due.target, roots), run);
       await insertJob(connection, {
-        ...{ tenant, id: exportId, request, options, slice: { ...slice, tenants: null }, triple },
+        tenant,
+        id: exportId,
+        request,
+        options,
+        slice: { ...slice, tenants: null },
+        triple,
         file_name: fileNameOf(request, { version: null }, options),
         version: null,
         typed_schema: due.typed_schema ?? null,

@@ -12,7 +12,8 @@ import { schedulesOf } from './testing/schedules-of.ts';
 const root = mkdtempSync(join(tmpdir(), 'svcctl-told-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
 const service = useTestService({
-  ...{ SVC_EXPORT_ROOTS: root, SVC_ROLES: 'api,drainer,exports' },
+  SVC_EXPORT_ROOTS: root,
+  SVC_ROLES: 'api,drainer,exports',
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
 });
 
@@ -42,10 +43,21 @@ test('a delivered run is reported once, to endpoints that ask for it, with what 
     type: 'svcctl.export.delivered',
     timestamp: run.delivered_at,
     data: {
-      ...{ tenant: 'D', schedule: { id, name: 'nightly' }, export_id: run.id, format: 'ndjson' },
-      ...{ recorded_from: null, recorded_before, delivered_to: run.delivered_to },
-      ...{ rows: 2, bytes: files[0].bytes, files: 1, error_code: null, error: null },
-      ...{ misfits: null, skipped: null, manifest: `${run.delivered_to}/manifest.json` },
+      tenant: 'D',
+      schedule: { id, name: 'nightly' },
+      export_id: run.id,
+      format: 'ndjson',
+      recorded_from: null,
+      recorded_before,
+      delivered_to: run.delivered_to,
+      rows: 2,
+      bytes: files[0].bytes,
+      files: 1,
+      error_code: null,
+      error: null,
+      misfits: null,
+      skipped: null,
+      manifest: `${run.delivered_to}/manifest.json`,
       manifest_sha256: createHash('sha256').update(manifest).digest('hex'),
     },
   });

@@ -43,7 +43,9 @@ function incidentOf(run: EndedRun): Parameters<ReportRun>[0] {
   const sum = (field: 'rows' | 'bytes') =>
     delivery?.files.reduce((all, file) => all + file[field], 0) ?? null;
   return {
-    ...{ tenant, exportId: id, occurredAt: run.ended_at },
+    tenant,
+    exportId: id,
+    occurredAt: run.ended_at,
     type: isDelivered ? 'svcctl.export.delivered' : 'svcctl.export.failed',
     data: {
       tenant,

@@ -22,8 +22,12 @@ async function store(tenant: string, count: number, more: object = {}) {
     stored += 1;
     const day = (stored % 7) + 1;
     return {
-      ...{ tenant, store: stored % 2 === 0 ? 'A' : 'B', event_id: `e${stored}` },
-      ...{ occurred_at: `2001-03-0${day}T00:00:00.000000Z`, kind: 'k', enrichment: { n: stored } },
+      tenant,
+      store: stored % 2 === 0 ? 'A' : 'B',
+      event_id: `e${stored}`,
+      occurred_at: `2001-03-0${day}T00:00:00.000000Z`,
+      kind: 'k',
+      enrichment: { n: stored },
       ...more,
     };
   });
@@ -59,8 +63,13 @@ describe('a schedule', () => {
     const first = await store('T', 30);
     const { id, ...made } = await make({ tenant: 'T', name: 'nightly' });
     expect(made).toMatchObject({
-      ...{ state: 'waiting', delivered_before: null, last_run: null, access_key_id: null },
-      ...{ to, request: { tenant: 'T' }, due_at: expect.stringMatching(/T02:00:00/) },
+      state: 'waiting',
+      delivered_before: null,
+      last_run: null,
+      access_key_id: null,
+      to,
+      request: { tenant: 'T' },
+      due_at: expect.stringMatching(/T02:00:00/),
     });
     const one = await run(id);
     const today = new Date().toISOString().slice(0, 10);
@@ -68,7 +77,10 @@ describe('a schedule', () => {
     const { manifest, ids } = await open(one.delivered_to);
     expect(ids).toEqual(first.sort());
     expect(manifest).toMatchObject({
-      ...{ schedule: 'nightly', export_id: one.id, tenant: 'T', rows: 30 },
+      schedule: 'nightly',
+      export_id: one.id,
+      tenant: 'T',
+      rows: 30,
       recorded_from: null,
     });
     // Some of a day that was delivered, and one that is older than all of them.

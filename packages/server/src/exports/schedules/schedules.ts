@@ -106,7 +106,15 @@ async function createSchedule(
       });
     }
     const isNew = await queries.insertSchedule(connection, {
-      ...{ tenant, id, name, cron, format, request, target: to, due_at: dueAt, webhook },
+      tenant,
+      id,
+      name,
+      cron,
+      format,
+      request,
+      target: to,
+      due_at: dueAt,
+      webhook,
       typed_schema: schema,
       access_key_id: own?.accessKeyId ?? null,
       secret: own === undefined ? null : tools.seal(own.secretAccessKey, id),
@@ -214,7 +222,9 @@ async function changeSchedule(
       const enabled = change.enabled ?? before.enabled;
       const isSame = enabled === before.enabled && cron === undefined;
       const after = {
-        ...{ ...before, enabled, ...place },
+        ...before,
+        enabled,
+        ...place,
         cron: cron ?? before.cron,
         webhook: change.webhook ?? before.webhook,
         due_at: isSame ? before.due_at : enabled ? nextOf(cron ?? before.cron) : null,

@@ -17,7 +17,10 @@ const make = (tenant: string, more: object) =>
 let stored = 0;
 async function store(tenant: string, enrichments: readonly object[]) {
   const records = enrichments.map((enrichment) => ({
-    ...{ tenant, store: 'A', event_id: `e${++stored}`, occurred_at: '2001-03-01T00:00:00Z' },
+    tenant,
+    store: 'A',
+    event_id: `e${++stored}`,
+    occurred_at: '2001-03-01T00:00:00Z',
     enrichment,
   }));
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
@@ -79,7 +82,9 @@ test('a schedule delivers lines by a template, and counts the records that have 
     '{"prompt":"a?","completion":"b"}\n',
   );
   expect(await manifestOf(one.delivered_to)).toMatchObject({
-    ...{ rows: 1, files: [{ rows: 1 }], skipped: { rows: 1, fields: { completion: 1 } } },
+    rows: 1,
+    files: [{ rows: 1 }],
+    skipped: { rows: 1, fields: { completion: 1 } },
   });
   // Without a line there is no file.
   await store('L', [{ other: 1 }]);

@@ -48,7 +48,9 @@ export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): F
       await inTurns(texts, (text) => inference.add(text));
       const inferred = inference.columns();
       return {
-        ...{ ...inferred, sampled: texts.length, count },
+        ...inferred,
+        sampled: texts.length,
+        count,
         ...(countsMisfits && { misfits: await misfitsIn(texts, inferred.columns) }),
       };
     });

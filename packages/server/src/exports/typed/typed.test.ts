@@ -49,7 +49,10 @@ async function roundTrip(records: readonly Stored[], fields: readonly FieldColum
   const { encodeRow, misfits } = createRowTaker(own, fields);
   const snapshot = {
     slice: { tenant: 'T', tenants: null },
-    ...{ cold, spoolDir: cold.spoolDir, encoders: createGate(2), groupBytes: 1000 },
+    cold,
+    spoolDir: cold.spoolDir,
+    encoders: createGate(2),
+    groupBytes: 1000,
     signal: AbortSignal.timeout(120_000),
   };
   const written = {
@@ -57,7 +60,8 @@ async function roundTrip(records: readonly Stored[], fields: readonly FieldColum
       for (const line of lines) yield Buffer.from(`${line}\n`);
     },
     async *afterwards() {},
-    ...{ rowCount: 0, digest: null },
+    rowCount: 0,
+    digest: null,
     close: async () => {},
   };
   const source = reEncodeRows(written, planColumns(own), encodeRow);
@@ -198,11 +202,19 @@ test('counts what does not fit by its field', async () => {
   );
   expect(rows.map((row) => JSON.parse(row) as unknown)).toEqual([
     {
-      ...{ event_id: '0', bytes: 200, confidence: null, a: null, b: { c: 'y' } },
+      event_id: '0',
+      bytes: 200,
+      confidence: null,
+      a: null,
+      b: { c: 'y' },
       _rest: '{"enrichment":{"a":"one","b":{"d":1}},"confidence":0.12345678901234567890}',
     },
     {
-      ...{ event_id: '1', bytes: 200, confidence: null, a: 2, b: { c: null } },
+      event_id: '1',
+      bytes: 200,
+      confidence: null,
+      a: 2,
+      b: { c: null },
       _rest: '{"enrichment":{"b":{"c":null},"other":1}}',
     },
     { event_id: '2', bytes: 200, confidence: 0.5, a: 3, b: null, _rest: null },
@@ -219,8 +231,5 @@ test('a member that is there twice is written once, and one that is missing as n
   const { fitting } = take('{"a":1,"a":2}');
   expect(fitting).toBe('{"a":2,"b":null}');
   expect(take('{"a":1,"a":2,"b":3}').fitting).toBe('{"a":2,"b":3}');
-  expect(take('{"b": 3, "a": 1}')).toEqual({
-    fitting: '{"b": 3, "a": 1}',
-    rest: null,
-  });
+  expect(take('{"b": 3, "a": 1}')).toEqual({ fitting: '{"b": 3, "a": 1}', rest: null });
 });

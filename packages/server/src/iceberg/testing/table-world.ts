@@ -39,8 +39,13 @@ export async function startTableWorld() {
   const spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-iceberg-'));
   const graceSeconds = 3600;
   const tools: TableTools = {
-    ...{ db, store, fence, spoolDir, graceSeconds },
-    ...{ key: () => Buffer.alloc(32, 7), turns: createGate(1) },
+    db,
+    store,
+    fence,
+    spoolDir,
+    graceSeconds,
+    key: () => Buffer.alloc(32, 7),
+    turns: createGate(1),
   };
   let made = 0;
   return {

@@ -67,7 +67,9 @@ export function fileBody(
     }
   }
   return {
-    ...{ isStream, sizeBytes: null, sentBytes: () => sent },
+    isStream,
+    sizeBytes: null,
+    sentBytes: () => sent,
     chunks: () => (isCoded ? decodedChunks(counted(), zlib.createGunzip()) : counted()),
     discard: async () => {},
   };

@@ -30,7 +30,10 @@ test('what takes input refuses it as the route says, or by a problem', () => {
   const { findThings, makeThing } = routesUnder('Things', {
     findThings: { ...read, method: 'GET', path: '/things', query: Type.Object({}) },
     makeThing: {
-      ...{ ...read, method: 'POST', path: '/things', body: Type.Object({}) },
+      ...read,
+      method: 'POST',
+      path: '/things',
+      body: Type.Object({}),
       responses: { 201: own, 400: own },
     },
   });

@@ -75,7 +75,10 @@ test.each([
     const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
     const own = await startTestService({ SVC_INGEST_MAX_RECORDS: '20' }, log);
     const record = (n: number) => ({
-      ...{ tenant: 'T', store: 'S', event_id: `e${n}`, occurred_at: '2001-01-01T00:00:00Z' },
+      tenant: 'T',
+      store: 'S',
+      event_id: `e${n}`,
+      occurred_at: '2001-01-01T00:00:00Z',
       enrichment: { noise: randomBytes(16).toString('hex'), text: 'x'.repeat(3000) },
     });
     await own.call('POST', '/enrichment/records', { body: { records: [record(count)] } });

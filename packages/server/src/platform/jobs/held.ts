@@ -71,7 +71,8 @@ export function startHeldJobs<Job extends Row>(
       const { id, runner } = taken.job;
       const abort = new AbortController();
       const ended = attemptJob(db, kind, {
-        ...{ taken, log },
+        taken,
+        log,
         signal: AbortSignal.any([signal, abort.signal]),
       })
         .catch((err: unknown) => {

@@ -86,11 +86,7 @@ export function selectJobs(source: JobSource, columns: Sql, reach: Reach): Sql {
     where ${source.isListed ?? raw('true')} and ${source.isInReach(reach)}`;
 }
 
-type ListFilter = {
-  reach: Reach;
-  tenant: string | undefined;
-  state: JobState | undefined;
-};
+type ListFilter = { reach: Reach; tenant: string | undefined; state: JobState | undefined };
 
 /** Lists jobs of a kind for the list of all jobs, the latest first. */
 export async function listOfKind(

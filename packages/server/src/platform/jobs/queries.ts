@@ -58,8 +58,12 @@ export function listedOf(
   own: Pick<ListedTable, 'total' | 'told'>,
 ): ListedTable {
   return {
-    ...{ ...sourceOf(name), state: shownState, done, ...own },
-    ...{ startedAt: 'started_at', finishedAt: 'finished_at' },
+    ...sourceOf(name),
+    state: shownState,
+    done,
+    ...own,
+    startedAt: 'started_at',
+    finishedAt: 'finished_at',
     requestedBy: raw('j.requested_by'),
     error: sql`case when ${isWaiting} then j.waiting_for else j.error end`,
   };

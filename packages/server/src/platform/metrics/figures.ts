@@ -45,7 +45,9 @@ export function addFigures(
     up[source.name] = read;
     for (const [name, { help, label, otherwise }] of Object.entries(source.gauges)) {
       new Gauge({
-        ...{ name, help, registers: [registry] },
+        name,
+        help,
+        registers: [registry],
         ...(label === undefined ? {} : { labelNames: [label].flat() }),
         async collect() {
           const figure = await read().then(
@@ -65,7 +67,8 @@ export function addFigures(
     async collect() {
       const isUp = (read: () => Promise<unknown>) => read().then(Boolean, () => false);
       const states = Object.entries(up).map(async ([source, read]) => ({
-        ...{ source, value: Number(await isUp(read)) },
+        source,
+        value: Number(await isUp(read)),
       }));
       for (const { source, value } of await Promise.all(states)) this.set({ source }, value);
     },

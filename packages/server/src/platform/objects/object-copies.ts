@@ -115,7 +115,13 @@ export class ObjectCopies {
   #start(id: string, ref: ObjectRef, isWhole: boolean): Copy {
     const stop = new AbortController();
     const copy: Copy = {
-      ...{ id, ref, stop, ready: Promise.resolve(''), isReady: false, pins: 0, bytes: 0 },
+      id,
+      ref,
+      stop,
+      ready: Promise.resolve(''),
+      isReady: false,
+      pins: 0,
+      bytes: 0,
       sparse: null,
     };
     this.#copies.set(id, copy);

@@ -40,10 +40,7 @@ export function createPatientStore(
   };
   return {
     ...aroundCalls(store, wait),
-    marker: {
-      ...store.marker,
-      read: (signal) => wait(() => store.marker.read(signal), signal),
-    },
+    marker: { ...store.marker, read: (signal) => wait(() => store.marker.read(signal), signal) },
   };
 }
 

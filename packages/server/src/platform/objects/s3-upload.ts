@@ -22,10 +22,7 @@ export type Growth = {
 };
 
 /** A growth, and what makes it known. */
-export function createGrowth(): Growth & {
-  grown(bytes: number): void;
-  end(bytes: number): void;
-} {
+export function createGrowth(): Growth & { grown(bytes: number): void; end(bytes: number): void } {
   let [bytes, isWhole] = [0, false];
   let waiting: (() => void)[] = [];
   const wake = () => {

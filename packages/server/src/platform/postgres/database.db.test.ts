@@ -354,11 +354,7 @@ test.each([
 
 test('a database that takes no connections for a while, as while it is cloned, is unavailable', async () => {
   const closed = await createTestDatabase();
-  const admin = openDatabase({
-    url: inject('postgresUrl'),
-    maxConnections: 1,
-    onError: () => {},
-  });
+  const admin = openDatabase({ url: inject('postgresUrl'), maxConnections: 1, onError: () => {} });
   const name = new URL(closed.url).pathname.slice(1);
   await admin.pool.query(`alter database ${name} with allow_connections false`);
   await expect(closed.query(sql`select 1`)).rejects.toMatchObject({ code: 'database_unavailable' });

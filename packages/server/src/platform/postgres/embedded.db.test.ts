@@ -79,13 +79,7 @@ describe('startEmbeddedPostgres', () => {
               current_setting('unix_socket_directories') as sockets`,
     );
     expect(rows).toEqual([
-      {
-        database: 'svcctl',
-        user: 'svcctl',
-        encoding: 'UTF8',
-        addresses: '127.0.0.1',
-        sockets: '',
-      },
+      { database: 'svcctl', user: 'svcctl', encoding: 'UTF8', addresses: '127.0.0.1', sockets: '' },
     ]);
     const { mode } = await stat(path.join(clusterDir(), 'svcctl-password'));
     expect(mode & 0o777).toBe(0o600);

@@ -167,7 +167,10 @@ test('one of an earlier build is refused with what to start first, and stays as 
     const told = matching(new RegExp(`not all: ${gap} is missing .*"schema ${lastReplaced}"`));
     await expect(migrate(old)).rejects.toMatchObject({ code: 'database_older', detail: told });
     expect(await checkSchema(old)).toEqual({
-      ...{ database: [...journal.keys()].at(-1), missing: later, newer: [], problem: told },
+      database: [...journal.keys()].at(-1),
+      missing: later,
+      newer: [],
+      problem: told,
     });
     expect(await readJournal(old)).toEqual(before);
   }

@@ -6,8 +6,15 @@ function collected(...enrichments: (string | null)[]) {
   collect(
     all,
     enrichments.map((enrichment, n) => ({
-      ...{ store: 'A', day: `2001-0${n + 1}-05`, place: n, fits: true, enrichment },
-      ...{ kind: null, source: 'LAX', model: null, confidence: n },
+      store: 'A',
+      day: `2001-0${n + 1}-05`,
+      place: n,
+      fits: true,
+      enrichment,
+      kind: null,
+      source: 'LAX',
+      model: null,
+      confidence: n,
     })),
   );
   return all;
@@ -27,9 +34,7 @@ test('names have dots, brackets for the elements of arrays, and quotes where the
     ...['tags[]', 'tags[].n', 'tags[][]', 'big', 'huge'],
   ]);
   expect(column(all, 'a')).toMatchObject({ rows: [0, 1], values: [container.object, null] });
-  expect(column(all, 'tags[]')).toMatchObject({
-    values: ['x', container.object, container.array],
-  });
+  expect(column(all, 'tags[]')).toMatchObject({ values: ['x', container.object, container.array] });
   expect(column(all, 'big')?.values).toEqual([Number.POSITIVE_INFINITY]);
   expect(column(all, 'huge')?.values).toEqual([Number('12345678901234567890')]);
   expect(all.months).toEqual(['2001-01', '2001-02']);

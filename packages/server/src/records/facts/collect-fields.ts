@@ -39,7 +39,10 @@ export function emptyCollection(): Collected {
   const columns = labels.map((name) => ({ name, of: 'record' as const, rows: [], values: [] }));
   return {
     columns: new Map(columns.map((column) => [columnKey(column), column])),
-    ...{ places: [], months: [], unread: 0, leftOff: 0 },
+    places: [],
+    months: [],
+    unread: 0,
+    leftOff: 0,
   };
 }
 

@@ -167,7 +167,9 @@ export function describeOverTime(
     const at = (share: number) => (sorted.length === 0 ? null : quantileOf(sorted, share));
     return {
       present: rows.size,
-      ...{ p25: at(0.25), p50: at(0.5), p75: at(0.75) },
+      p25: at(0.25),
+      p50: at(0.5),
+      p75: at(0.75),
       counts: counts.map(({ size }) => size),
     };
   });

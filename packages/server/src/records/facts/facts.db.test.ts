@@ -123,7 +123,9 @@ test('of few records all are looked at, in both tiers alike', async () => {
   ]);
   const fitting = (share: number) => ({ share, low: share, high: share });
   expect(hot[6]).toMatchObject({
-    ...{ sampled: 30, fitting: fitting(0.5), kinds: [{ value: '', count: 30 }] },
+    sampled: 30,
+    fitting: fitting(0.5),
+    kinds: [{ value: '', count: 30 }],
   });
   // Of the first 15 records those of A in two days, which are 3 of 12.
   expect(hot[7]).toMatchObject({ sampled: 3, fitting: fitting(0.25) });

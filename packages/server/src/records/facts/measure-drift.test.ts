@@ -8,7 +8,8 @@ import { measureDrift, type Side } from './measure-drift.ts';
 function sideOf(values: readonly (FieldValue | undefined)[], count = values.length): Side {
   const has = values.flatMap((value, row) => (value === undefined ? [] : [{ value, row }]));
   const column: FieldColumn = {
-    ...{ name: 'f', of: 'enrichment' },
+    name: 'f',
+    of: 'enrichment',
     rows: has.map(({ row }) => row),
     values: has.map(({ value }) => value),
   };

@@ -76,7 +76,10 @@ test('small days and stores give to a place together, as large ones do alone', (
     ...['B', 'C', 'D', 'E'].flatMap((store) => toDays([{ hot: 150, cold: 100 }], store)),
   ];
   const stores = ['A', 'B', 'C', 'D', 'E'].map((store, n) => ({
-    ...{ store, before: n === 0 ? 0 : 750 + 250 * n, total: 2_000, places: 2 },
+    store,
+    before: n === 0 ? 0 : 750 + 250 * n,
+    total: 2_000,
+    places: 2,
   }));
   const size = { ...sized, records: 1_000 };
   const takes = pickDays(stores, days, { size, phase: 0.25 });
@@ -130,7 +133,13 @@ test('no rhythm of the records shows in what is taken of them', () => {
 });
 
 const take = (store: string, day: string, hot: number, hotCount: number): Take => ({
-  ...{ store, day, place: 0, hot, hotCount, cold: 0, coldCount: 0 },
+  store,
+  day,
+  place: 0,
+  hot,
+  hotCount,
+  cold: 0,
+  coldCount: 0,
 });
 
 test('hot days that are looked at whole and follow each other are one stretch', () => {

@@ -8,9 +8,7 @@ import type { SampleSize } from './pick-days.ts';
 import { fittingShare } from './read-fields.ts';
 import { readSample, type Sample } from './read-sample.ts';
 
-export const usualSize: SampleSize = {
-  ...{ records: 10_000, places: 20, mostPlaces: 200, keysEach: 10 },
-};
+export const usualSize: SampleSize = { records: 10_000, places: 20, mostPlaces: 200, keysEach: 10 };
 
 /** Returns the kinds, sources and models of a slice. Throws 400 `request_invalid` or 500 `segment_damaged`. */
 export async function readFacts(

@@ -80,8 +80,14 @@ const exactly = (share: number) => ({ share, low: share, high: share });
 
 test('a slice without records has no fields', async () => {
   expect(await read({ tenant: 'nobody', against: 'all' })).toEqual({
-    ...{ count: 0, sampled: 0, is_exact: true, unread: 0, fitting: null },
-    ...{ periods: [], fields: [], left_off: 0 },
+    count: 0,
+    sampled: 0,
+    is_exact: true,
+    unread: 0,
+    fitting: null,
+    periods: [],
+    fields: [],
+    left_off: 0,
     against: { count: 0, sampled: 0, is_exact: true, unread: 0, fitting: null },
   });
 });
@@ -99,7 +105,10 @@ test('of few records the fields are told exactly, in both tiers alike', async ()
   expect(field(hot, 'kind')).toMatchObject({ of: 'record', missing: exactly(0.125) });
   const delay = field(hot, 'delay');
   expect(delay).toMatchObject({
-    ...{ of: 'enrichment', present: exactly(0.75), nulls: exactly(0.25), missing: exactly(0) },
+    of: 'enrichment',
+    present: exactly(0.75),
+    nulls: exactly(0.25),
+    missing: exactly(0),
     types: [{ type: 'number', ...exactly(0.75) }],
     numbers: { count: 6, beyond: 0, min: 0, max: 50 },
     over_time: [
@@ -142,7 +151,11 @@ test('of few records the fields are told exactly, in both tiers alike', async ()
 test('against says how much each field differs, the largest drift first', async () => {
   const months = await read({ tenant: 'few', month: '2001-01', against: '2001-02' });
   expect(months.against).toEqual({
-    ...{ count: 2, sampled: 2, is_exact: true, unread: 0, fitting: null },
+    count: 2,
+    sampled: 2,
+    is_exact: true,
+    unread: 0,
+    fitting: null,
   });
   const drifts = months.fields.map(({ drift }) => drift?.distance ?? -1);
   expect(drifts).toEqual(drifts.toSorted((a, b) => b - a));

@@ -88,7 +88,8 @@ async function look(
   const { sampled } = design;
   const head = {
     count: sample.count,
-    ...{ sampled, is_exact: sampled === count && looked === sample.count },
+    sampled,
+    is_exact: sampled === count && looked === sample.count,
     unread: collected.unread,
     fitting: slice.where === undefined ? null : fittingShare(sample),
   };
@@ -123,7 +124,9 @@ async function describe(own: Looked, other: Looked | null): Promise<Fields> {
     const described = describeField(column, own.design, edges);
     const against = other && { column: its ?? { name, of, rows: [], values: [] }, ...other };
     fields.push({
-      ...{ name, of, ...described },
+      name,
+      of,
+      ...described,
       over_time: describeOverTime(column, described.values, periodOf, periods.length),
       against: against && describeField(against.column, against.design, edges),
       drift: against && measureDrift({ column, design: own.design }, against, edges),

@@ -38,7 +38,10 @@ const records = 24_000;
 
 beforeAll(async () => {
   const all = Array.from({ length: records }, (_, n) => ({
-    ...{ tenant, store: 'A', event_id: `e${n}`, enrichment: { n } },
+    tenant,
+    store: 'A',
+    event_id: `e${n}`,
+    enrichment: { n },
     occurred_at: new Date(Date.UTC(2001, 0, 1 + Math.floor(n / 3000)) + (n % 3000) * 7000),
   }));
   await ingest(db, files, [all]);

@@ -13,11 +13,7 @@ test('members are fields by their names, and all others are the enrichment', () 
 });
 
 test('members are mapped, set and left out', () => {
-  const mapping = {
-    columns: { occurred_at: 'ts' },
-    values: { tenant: 'T"1' },
-    skipped: ['junk'],
-  };
+  const mapping = { columns: { occurred_at: 'ts' }, values: { tenant: 'T"1' }, skipped: ['junk'] };
   expect(mapped('{"ts":"2024-01-01 00:00:00","junk":{},"occurred_at":3}', mapping)).toBe(
     '{"tenant":"T\\"1","occurred_at":"2024-01-01T00:00:00Z","enrichment":{"occurred_at":3}}',
   );

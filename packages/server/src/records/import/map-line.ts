@@ -50,11 +50,7 @@ function readMembers(scanner: JsonScanner, line: string): Member[] | null {
       scanner.beginValue();
       const end = scanner.scanValue(start);
       if (end < 0) return null;
-      members.push({
-        name,
-        spelledName: JSON.stringify(name),
-        value: scanner.compact(start, end),
-      });
+      members.push({ name, spelledName: JSON.stringify(name), value: scanner.compact(start, end) });
       position = scanner.skipSpace(end);
       const next = scanner.byteAt(position);
       position = scanner.skipSpace(position + 1);

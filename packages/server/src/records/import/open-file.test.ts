@@ -158,7 +158,9 @@ async function openWide(memoryMiB: number) {
   const mapping = { columns: {}, values: {}, skipped: [], timeUnit: undefined };
   const { signal } = new AbortController();
   const narrow = await openImporter({
-    ...{ mapping, delimiter: ',', signal },
+    mapping,
+    delimiter: ',',
+    signal,
     memoryBytes: memoryMiB * 2 ** 20,
   });
   return { narrow, file: await narrow.open(path, 'parquet') };

@@ -85,7 +85,9 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
       shape: typed?.shape ?? null,
       records: (from, rest) => watched(file.records(from, rest)),
       stretch: (number, { from, until }) => ({
-        ...{ file: number, from, until },
+        file: number,
+        from,
+        until,
         async fill(insert) {
           const rows = typed?.rows(from, until);
           if (rows === undefined) throw new Error(`${name} has no typed rows`);
@@ -109,7 +111,8 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
         yield* (await here()).records(from, rest);
       },
       stretch: (number, range) => ({
-        ...{ file: number, ...range },
+        file: number,
+        ...range,
         fill: async (insert) => (await here()).stretch(number, range).fill(insert),
       }),
     };

@@ -8,7 +8,10 @@ import { hasKeyTwice, isPlainType, keysSql, recordsSql } from './typed-rows.ts';
 
 const text: ColumnType = { kind: 'VARCHAR', isJson: false, names: [], parts: [], text: '' };
 const struct = (...names: string[]): ColumnType => ({
-  ...{ kind: 'STRUCT', isJson: false, names, text: '' },
+  kind: 'STRUCT',
+  isJson: false,
+  names,
+  text: '',
   parts: names.map(() => text),
 });
 

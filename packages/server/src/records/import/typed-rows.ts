@@ -205,7 +205,11 @@ export function typedColumns(
 
 /** The type of a column of CSV, and of a value that is given for all rows. */
 export const textType: ColumnType = {
-  ...{ kind: 'VARCHAR', isJson: false, names: [], parts: [], text: 'text' },
+  kind: 'VARCHAR',
+  isJson: false,
+  names: [],
+  parts: [],
+  text: 'text',
 };
 
 const wholeNumbers: ReadonlySet<string> = new Set([

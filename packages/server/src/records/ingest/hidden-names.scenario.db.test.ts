@@ -5,7 +5,11 @@ import { useTestService } from '../../../test/service.ts';
 const service = useTestService();
 
 const recordOf = (tenant: string, store: string, event_id: string) => ({
-  ...{ tenant, store, event_id, occurred_at: '2001-01-01T00:00:00Z', enrichment: {} },
+  tenant,
+  store,
+  event_id,
+  occurred_at: '2001-01-01T00:00:00Z',
+  enrichment: {},
 });
 const ingest = async (records: object[]) =>
   (await service.call('POST', '/enrichment/records', { body: { records } })).json;

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import { type EnvelopeFault, readBatch, readLine } from './batch-reader.ts';
 
 const limits = {
-  ...{ nowMicros: Date.UTC(2026, 0) * 1000, maxEnrichmentBytes: 2 ** 18 },
-  ...{ maxRecords: 10, maxRecordBytes: 2 ** 20 },
+  nowMicros: Date.UTC(2026, 0) * 1000,
+  maxEnrichmentBytes: 2 ** 18,
+  maxRecords: 10,
+  maxRecordBytes: 2 ** 20,
 };
 const good =
   '{"tenant":"T","store":"S","event_id":"é","occurred_at":"2020-01-01T00:00:00Z","enrichment":{"a":1}}';

@@ -146,8 +146,14 @@ function takeRecords(
         reserve(share, streamShareBytes);
         const isDryRun = findings !== undefined;
         return storeStream(body, {
-          ...{ actor, share, maxRecords, maxLineBytes: maxRecordBytes, limits },
-          ...{ recheck, findings, store: (part) => store(part, { actor, isDryRun }) },
+          actor,
+          share,
+          maxRecords,
+          maxLineBytes: maxRecordBytes,
+          limits,
+          recheck,
+          findings,
+          store: (part) => store(part, { actor, isDryRun }),
         });
       }),
   };
@@ -236,7 +242,8 @@ async function withoutHidden(
   const { duplicates, conflicts } = await store(part.pick(kept));
   const inAll = (ordinal: number) => kept[ordinal] ?? -1;
   return {
-    ...{ duplicates: duplicates.map(inAll), conflicts: conflicts.map(inAll) },
+    duplicates: duplicates.map(inAll),
+    conflicts: conflicts.map(inAll),
     hidden: [...hidden],
   };
 }

@@ -20,7 +20,8 @@ let afterLook: (() => Promise<unknown>) | null = null;
 
 beforeAll(() => {
   ingest = createIngest(db, {
-    ...{ ...ingestLimits, maxRecords: 20 },
+    ...ingestLimits,
+    maxRecords: 20,
     cold: {
       objects: freezer.objects,
       duckdb: {

@@ -35,7 +35,8 @@ export class RecordLinter {
     this.#scanner.load(enrichment);
     this.#passValue(0);
     const warnings = Array.from(this.#found, ([code, { path, what, more }]) => ({
-      ...{ code, path },
+      code,
+      path,
       message: `${what}: ${consequences[code]}${more === 0 ? '' : ` (and ${more} more in this record)`}`,
     }));
     this.#found.clear();

@@ -188,7 +188,11 @@ export class Tally {
 
   reject(index: number, { code, message, field = null, tenant = '' }: Rejection): void {
     this.#findings?.add({
-      ...{ index, severity: 'error', code, message, tenant: tenant || null },
+      index,
+      severity: 'error',
+      code,
+      message,
+      tenant: tenant || null,
       path: field === null ? '' : `/${field}`,
     });
     this.#rejections.add({ index, code, message });

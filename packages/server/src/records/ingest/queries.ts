@@ -30,8 +30,14 @@ export async function copyNew(
   const touched = sql`
     select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
     from ${givenRows('sums', days, {
-      ...{ tenant: 'text', store: 'text', day: 'date', count: 'bigint', bytes: 'bigint' },
-      ...{ digest: 'numeric', firstAt: 'timestamptz', lastAt: 'timestamptz' },
+      tenant: 'text',
+      store: 'text',
+      day: 'date',
+      count: 'bigint',
+      bytes: 'bigint',
+      digest: 'numeric',
+      firstAt: 'timestamptz',
+      lastAt: 'timestamptz',
     })}`;
   const [seen] = await connection.query<{ days: ColdDay[] | null }>(sql`
     select ${daysAsJson} as days from (${touched}) touched join leaf_days kept using (tenant, store, day)
@@ -318,13 +324,11 @@ const daysAsJson = sql`json_agg(json_build_object('tenant', tenant, 'store', sto
 function isUnchecked(checked: readonly ColdDay[]): Sql {
   return sql`kept.cold_count > 0 and (kept.tenant, kept.store, kept.day, kept.cold_count, kept.cold_digest) not in (
     select * from ${givenRows('checked', checked, {
-      ...{
-        tenant: 'text',
-        store: 'text',
-        day: 'date',
-        cold_count: 'bigint',
-        cold_digest: 'numeric',
-      },
+      tenant: 'text',
+      store: 'text',
+      day: 'date',
+      cold_count: 'bigint',
+      cold_digest: 'numeric',
     })})`;
 }
 

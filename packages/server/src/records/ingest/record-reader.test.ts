@@ -91,7 +91,8 @@ test.each(['recorded_at', 'bytes', 'Tenant', 'tenants', 'kinds', 'xxxxx', '', '_
     expect(readLine(text, limits).fault).toEqual({
       code: 'field_unknown',
       message: `${JSON.stringify(field)} is not a field of a record`,
-      ...{ field: null, tenant: 'TX' },
+      field: null,
+      tenant: 'TX',
     });
   },
 );
@@ -209,7 +210,8 @@ test('the limit of the enrichment counts UTF-8 bytes without white space', () =>
   expect(read('{"a":"ééx"}')).toEqual({
     code: 'enrichment_too_large',
     message: 'enrichment has 13 bytes; at most 12 are allowed',
-    ...{ field: 'enrichment', tenant: 'TX' },
+    field: 'enrichment',
+    tenant: 'TX',
   });
 });
 
@@ -283,11 +285,21 @@ test('a record keeps its content, and bytes is the length of its NDJSON line', (
     const { kind, source, model, confidence } = optional;
     const labels = { kind, source, model, confidence };
     const canonical = JSON.stringify({
-      ...{ tenant, store, event_id, occurred_at, ...labels, enrichment },
+      tenant,
+      store,
+      event_id,
+      occurred_at,
+      ...labels,
+      enrichment,
     });
     expect(recordOf(text)).toEqual({
-      ...{ tenant, store, eventId: event_id, occurredAtMicros: micros },
-      ...{ kind: kind ?? null, source: source ?? null, model: model ?? null },
+      tenant,
+      store,
+      eventId: event_id,
+      occurredAtMicros: micros,
+      kind: kind ?? null,
+      source: source ?? null,
+      model: model ?? null,
       confidence: confidence === undefined ? null : JSON.stringify(confidence),
       enrichment: JSON.stringify(enrichment),
       bytes: Buffer.byteLength(canonical),

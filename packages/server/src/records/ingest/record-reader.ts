@@ -297,7 +297,8 @@ export class RecordReader {
 
   #describe(fault: JsonFault, where: string, field: Field | null = null): RecordFault {
     return {
-      ...{ field, tenant: '' },
+      field,
+      tenant: '',
       code: fault.code,
       message: `${where}: ${fault.message} (byte ${fault.position - this.#start} of the record)`,
     };

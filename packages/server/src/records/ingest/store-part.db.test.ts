@@ -173,7 +173,8 @@ test('a record that another process stores at the same moment is compared with w
     await untilLockWaits(db);
   });
   expect(await answer).toMatchObject({
-    ...{ accepted: 1, duplicates: 1 },
+    accepted: 1,
+    duplicates: 1,
     rejected: [{ index: 2, code: 'conflict' }],
   });
   await db.query(sql`delete from enrichment_records where event_id in ('x1', 'x2')`);

@@ -144,10 +144,7 @@ export function maySharePart(part: Part, { busy, partitions }: StoreOptions): bo
 const mostSharedBytes = 256 * 1024;
 
 /** Tenants for whose locks somebody has waited long just now, as while their days are moved. */
-type BusyTenants = {
-  note(tenants: readonly string[]): void;
-  has(tenant: string): boolean;
-};
+type BusyTenants = { note(tenants: readonly string[]): void; has(tenant: string): boolean };
 
 const busyMillis = 5000;
 

@@ -73,7 +73,9 @@ describe('a stream that breaks off says what is stored, and where to go on', () 
     }
     const post = (type: string, body: AsyncIterable<Buffer>) =>
       fetch(`${service.url}/api/v1/enrichment/records`, {
-        ...{ method: 'POST', body, duplex: 'half' as const },
+        method: 'POST',
+        body,
+        duplex: 'half' as const,
         headers: { authorization: `Bearer ${token}`, 'content-type': `application/${type}` },
       });
     let began = () => {};

@@ -64,7 +64,10 @@ test('all pages by time, both ways and from any time, are the records of a model
         run += 1;
         const tenant = `random ${run}`;
         const sent = list.map(({ day, time: at, ...rest }) => ({
-          ...{ tenant, ...rest, occurred_at: `${day}T${at}Z`, enrichment: { kind: rest.kind } },
+          tenant,
+          ...rest,
+          occurred_at: `${day}T${at}Z`,
+          enrichment: { kind: rest.kind },
         }));
         await ingest(db, cold, [sent]);
         await db.query(sql`

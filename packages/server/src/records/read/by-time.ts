@@ -34,10 +34,7 @@ export async function scanHotTimes(
     const most = isCounted(slice) ? wanted : limits.filtered;
     const times = planTimes(found, { tenant, after, descending, wanted: most });
     if (times === null) return { ...scan, end: found.end };
-    const stretch = {
-      ...{ after, isInclusive, descending, times },
-      limit: limit - scan.rows.length,
-    };
+    const stretch = { after, isInclusive, descending, times, limit: limit - scan.rows.length };
     if (!isCounted(slice)) return scanFiltered(db, slice, stretch, limits);
     scan.rows.push(...(await listRecords(db, slice, { ...stretch, scanLimit: null })));
     scan.end = cutAt(scan.rows, limit) ?? times.end;

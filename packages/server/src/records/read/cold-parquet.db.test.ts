@@ -26,7 +26,8 @@ const records = bothTiers(db, cold);
 
 const some = (tenant: string, count: number, more: (n: number) => object = () => ({})) =>
   numberedRecords(tenant, count, (n) => ({
-    ...{ store: `S${n % 3}`, event_id: `e${String(n).padStart(5, '0')}` },
+    store: `S${n % 3}`,
+    event_id: `e${String(n).padStart(5, '0')}`,
     occurred_at: `2001-01-${String(1 + (n % 9)).padStart(2, '0')}T00:00:00Z`,
     ...more(n),
   }));
@@ -57,10 +58,7 @@ function opening(before: (key: string) => Promise<void>): ColdReader {
 /** A reader that must not be asked for anything. */
 function idle(): ColdReader {
   const refuse = () => Promise.reject(new Error('nothing is cold here'));
-  return {
-    duckdb: { ...cold.duckdb, run: refuse },
-    objects: { ...cold.objects, open: refuse },
-  };
+  return { duckdb: { ...cold.duckdb, run: refuse }, objects: { ...cold.objects, open: refuse } };
 }
 
 test('DuckDB and the objects are left alone where nothing is cold', async () => {

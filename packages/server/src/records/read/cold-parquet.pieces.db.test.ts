@@ -53,7 +53,10 @@ beforeAll(async () => {
     Array.from({ length: 500 }, (_, n) => ({ store: name, n: largeDay + n, day: 1 + (n % 5) })),
   );
   const records = [...large, ...small].map(({ store: name, n, day }) => ({
-    ...{ tenant, store: name, event_id: `e${n}`, occurred_at: timeOf(day, n) },
+    tenant,
+    store: name,
+    event_id: `e${n}`,
+    occurred_at: timeOf(day, n),
     kind: n % 5000 === 0 ? 'rare' : 'usual',
     enrichment: { n },
   }));

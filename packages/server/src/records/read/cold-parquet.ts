@@ -89,7 +89,9 @@ async function searchHolders(
     { ...slice, eventId },
     {
       beyond: after === null ? null : [tenantsBeyond(after, descending), after[0]],
-      ...{ descending, limit: maxSegments, filters: limits.filters },
+      descending,
+      limit: maxSegments,
+      filters: limits.filters,
     },
   );
   // Of many thousands of segments some look as if they held any event.

@@ -17,7 +17,10 @@ const linesOf = (tenant: string) =>
       const isIt = n === 4 || (store === 'B' && n === 9);
       return ['a', isIt ? 'wanted' : 'm', 'z'].map((id) =>
         JSON.stringify({
-          ...{ tenant, store, event_id: id, kind: n === 9 ? 'second' : 'first' },
+          tenant,
+          store,
+          event_id: id,
+          kind: n === 9 ? 'second' : 'first',
           occurred_at: `2001-01-${String(n + 1).padStart(2, '0')}T00:00:00Z`,
           enrichment: {},
         }),

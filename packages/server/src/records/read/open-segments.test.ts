@@ -3,14 +3,19 @@ import { ObjectDamaged, ObjectMissing, type ObjectReader } from '../../platform/
 import { openSegment } from './open-segments.ts';
 
 const segment = {
-  ...{ tenant: 'TX', first_day: '2001-03-01', last_day: '2001-03-02', object_key: 'records/a' },
-  ...{ size_bytes: 1, sha256: Buffer.alloc(32) },
+  tenant: 'TX',
+  first_day: '2001-03-01',
+  last_day: '2001-03-02',
+  object_key: 'records/a',
+  size_bytes: 1,
+  sha256: Buffer.alloc(32),
 };
 
 /** A store that answers like this. */
 function openIn(error: Error): Promise<unknown> {
   const objects: ObjectReader = {
-    ...{ location: 's3://other', isRemote: true },
+    location: 's3://other',
+    isRemote: true,
     open: () => Promise.reject(error),
     close: async () => {},
   };

@@ -102,10 +102,7 @@ async function findPieces(
   );
 }
 
-type Opening = {
-  readonly segment: Segment;
-  readonly pieces: readonly ObjectPiece[] | undefined;
-};
+type Opening = { readonly segment: Segment; readonly pieces: readonly ObjectPiece[] | undefined };
 
 function toWhole(segments: readonly Segment[]): Opening[] {
   return segments.map((segment) => ({ segment, pieces: undefined }));

@@ -103,7 +103,10 @@ test('pages of a dataset show what lies in its tags, whatever lies where', async
         run += 1;
         const tenant = `tenant ${run}`;
         const sent = list.map(({ day, micros, ...rest }) => ({
-          ...{ tenant, ...rest, occurred_at: `${day}T${micros}Z`, enrichment: {} },
+          tenant,
+          ...rest,
+          occurred_at: `${day}T${micros}Z`,
+          enrichment: {},
         }));
         await ingest(db, cold, [sent]);
         for (const [n, filter] of filters.entries()) {
@@ -128,12 +131,16 @@ test.each([undefined, "store = 'A'", 'true'])(
     const tenant = `back ${filter ?? 'none'}`;
     const sent = ['A', 'B'].flatMap((store) =>
       numberedRecords(tenant, 20, (n) => ({
-        ...{ store, occurred_at: `2001-02-0${1 + (n % 9)}T12:00:00Z` },
+        store,
+        occurred_at: `2001-02-0${1 + (n % 9)}T12:00:00Z`,
       })),
     );
     await ingest(db, cold, [sent]);
     const windows = ['A', 'B'].map((store) => ({
-      ...{ store, from: null, to: null, dataset: 'training' as const },
+      store,
+      from: null,
+      to: null,
+      dataset: 'training' as const,
     }));
     await putTags(db, { [tenant]: windows });
     if (filter !== undefined) await freeze(db, cold, { tenant, id: 'seg_back', filter });
@@ -149,7 +156,9 @@ test('a page is full however few of the days are tagged, and its end is told', a
   );
   const sent = ['A', 'B', 'C'].flatMap((store) =>
     numberedRecords('sparse', days.length, (n) => ({
-      ...{ store, occurred_at: `${days[n]}T12:00:00Z`, kind: n % 100 === 0 ? 'rare' : 'usual' },
+      store,
+      occurred_at: `${days[n]}T12:00:00Z`,
+      kind: n % 100 === 0 ? 'rare' : 'usual',
     })),
   );
   await ingest(db, cold, [sent]);

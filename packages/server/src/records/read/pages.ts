@@ -179,11 +179,7 @@ function pageJson(
   },
 ): string {
   const data = rows.map(recordJson).join(',');
-  const rest = {
-    next_cursor: page.next,
-    prev_cursor: page.prev,
-    searched_to: page.searched,
-  };
+  const rest = { next_cursor: page.next, prev_cursor: page.prev, searched_to: page.searched };
   return `{"data":[${data}],${JSON.stringify(rest).slice(1)}`;
 }
 

@@ -8,9 +8,18 @@ import { compareKeys } from './tier.ts';
 
 function day(date: string, id: string, [first_row, count]: [number, number]): DayInSegment {
   return {
-    ...{ tenant: 'TX', store: 'DFW', day: date, first_day: date, last_day: date },
-    ...{ segment_id: id, first_row, count, bytes: 100 * count },
-    ...{ object_key: `tenant=TX/${id}.parquet`, size_bytes: 1, sha256: Buffer.alloc(32) },
+    tenant: 'TX',
+    store: 'DFW',
+    day: date,
+    first_day: date,
+    last_day: date,
+    segment_id: id,
+    first_row,
+    count,
+    bytes: 100 * count,
+    object_key: `tenant=TX/${id}.parquet`,
+    size_bytes: 1,
+    sha256: Buffer.alloc(32),
   };
 }
 

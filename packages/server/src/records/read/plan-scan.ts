@@ -73,7 +73,10 @@ export function planWhole(
 ): ScanPlan {
   const sum = (of: 'count' | 'bytes') => segments.reduce((total, one) => total + one[of], 0);
   return {
-    ...{ rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false },
+    rowCount: sum('count'),
+    bytes: sum('bytes'),
+    end,
+    isFull: false,
     parts: segments.map((segment) => ({
       segment,
       ranges: [[0, segment.count - 1] as const],

@@ -3,7 +3,9 @@ import type { RecordKey } from '../queries.ts';
 import { dayEdge, planTimes } from './plan-times.ts';
 
 const day = (n: number, count: number, [first, last] = ['00:00:00.000000', '23:59:59.999999']) => ({
-  ...{ day: `2001-01-0${n}`, count, bytes: count },
+  day: `2001-01-0${n}`,
+  count,
+  bytes: count,
   first_at: `2001-01-0${n}T${first}Z`,
   last_at: `2001-01-0${n}T${last}Z`,
 });

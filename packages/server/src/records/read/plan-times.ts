@@ -55,7 +55,8 @@ export function planTimes(
   function stretch(edge: number): TimePlan {
     const [from, to] = descending ? [edge, begin] : [begin, edge];
     return {
-      ...{ first_at: formatMicros(from), last_at: formatMicros(to) },
+      first_at: formatMicros(from),
+      last_at: formatMicros(to),
       end: edgeOf(tenant, descending ? from : to + 1),
     };
   }

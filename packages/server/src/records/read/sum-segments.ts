@@ -56,13 +56,12 @@ async function measure(
   const { hot, found } = await readBothTiers<Triple, Record<keyof Triple, string>>(
     { db, cold },
     slice,
-    {
-      readHot: sumRecords,
-      coldSql: (paths, tagged) => sumSql(paths, tagged, { hasDigest }),
-    },
+    { readHot: sumRecords, coldSql: (paths, tagged) => sumSql(paths, tagged, { hasDigest }) },
   );
   const sums = found.map(({ count, bytes, digest }) => ({
-    ...{ count: Number(count), bytes: Number(bytes), digest },
+    count: Number(count),
+    bytes: Number(bytes),
+    digest,
   }));
   return sumTriples([hot, ...sums]);
 }

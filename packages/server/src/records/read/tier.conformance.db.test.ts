@@ -71,7 +71,9 @@ const texts = [
     }),
   ).values(),
   ...numberedRecords(tenants[3] ?? '', 3, (n) => ({
-    ...{ event_id: `e${3 - n}`, occurred_at: '2001-02-01T00:00:00Z', kind: 'late' },
+    event_id: `e${3 - n}`,
+    occurred_at: '2001-02-01T00:00:00Z',
+    kind: 'late',
   })).map((record) => JSON.stringify(record)),
 ];
 
@@ -304,7 +306,9 @@ test('random records give the same pages wherever random moves put them', async 
       run += 1;
       const tenant = `random ${run}`;
       const sent = list.map(({ day, micros, enrichment, ...rest }) => ({
-        ...{ tenant, ...rest, occurred_at: `${day}T12:00:00.${micros}Z` },
+        tenant,
+        ...rest,
+        occurred_at: `${day}T12:00:00.${micros}Z`,
         enrichment: JSON.parse(JSON.stringify(enrichment).replaceAll('\\u0000', '')),
       }));
       await ingest(db, cold, [sent]);

@@ -14,7 +14,9 @@ const dir = useFolder('once');
 let duckdb: DuckDb;
 beforeAll(async () => {
   duckdb = createDuckDb({
-    ...{ memoryBytes: 64 * 2 ** 20, threads: 1, niceness: 0 },
+    memoryBytes: 64 * 2 ** 20,
+    threads: 1,
+    niceness: 0,
     tempDir: join(dir.path, 'duckdb'),
     log: createLog('silent'),
   });

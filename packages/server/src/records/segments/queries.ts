@@ -144,13 +144,16 @@ export async function insertSegmentDays(
   days: readonly (NewSegment['days'][number] & { stored_bytes: number })[],
 ): Promise<void> {
   const types = {
-    ...{ store: 'text', day: 'date', first_row: 'bigint', count: 'bigint', bytes: 'bigint' },
-    ...{
-      digest: 'numeric',
-      stored_bytes: 'bigint',
-      first_at: 'timestamptz',
-      last_at: 'timestamptz',
-    },
+    store: 'text',
+    day: 'date',
+    first_row: 'bigint',
+    count: 'bigint',
+    bytes: 'bigint',
+
+    digest: 'numeric',
+    stored_bytes: 'bigint',
+    first_at: 'timestamptz',
+    last_at: 'timestamptz',
   };
   await db.query(sql`
     insert into segment_days (tenant, segment_id, store, day, first_row, count, bytes, digest, stored_bytes,
@@ -261,7 +264,10 @@ export async function addToCounters(
 }
 
 const sumTypes = {
-  ...{ count: 'bigint', bytes: 'bigint', cold_count: 'bigint', cold_bytes: 'bigint' },
+  count: 'bigint',
+  bytes: 'bigint',
+  cold_count: 'bigint',
+  cold_bytes: 'bigint',
   cold_stored_bytes: 'bigint',
 };
 const sums = Object.keys(sumTypes);

@@ -12,8 +12,14 @@ beforeAll(() => createPartitions(db).ensure(['2001-03', '2001-04']));
 function day(store: string, date: string, count: number, hour = 1): SegmentDay {
   const at = (n: number) => `${date}T${String(hour + n).padStart(2, '0')}:00:00.000000Z`;
   return {
-    ...{ store, day: date, count, bytes: 7 * count, digest: String(5n * BigInt(count)) },
-    ...{ first_row: 0, first_at: at(0), last_at: at(count - 1) },
+    store,
+    day: date,
+    count,
+    bytes: 7 * count,
+    digest: String(5n * BigInt(count)),
+    first_row: 0,
+    first_at: at(0),
+    last_at: at(count - 1),
   };
 }
 
@@ -59,7 +65,9 @@ async function freeze(tenant: string, segments: readonly NewSegment[]) {
   const copied = segments.flatMap(({ days }) => days);
   return db.transaction((connection) =>
     replaceSegments(connection, {
-      ...{ tenant, add: segments, remove: [] },
+      tenant,
+      add: segments,
+      remove: [],
       async removeHot(locked) {
         const readKeys = async function* (): AsyncGenerator<never> {};
         await removeHotRows(connection, locked, { tenant, copied, readKeys });
@@ -100,7 +108,10 @@ test('hot days become cold: cold shares come in on every level, the rest stays',
   ).toEqual([]);
   const after = await counters('move');
   const cold = ([cold_count, cold_bytes, cold_stored_bytes]: readonly number[]) => ({
-    ...{ count: cold_count, cold_count, cold_bytes, cold_stored_bytes },
+    count: cold_count,
+    cold_count,
+    cold_bytes,
+    cold_stored_bytes,
   });
   const [one, two, three] = [cold([3, 21, 61]), cold([2, 14, 40]), cold([1, 7, 9])];
   expect(after.days).toMatchObject([
@@ -210,7 +221,10 @@ test('erased records leave all counters, and first and last times follow', async
   const kept = day('A', '2001-03-02', 1, 2);
   const gone = await db.transaction((connection) =>
     replaceSegments(connection, {
-      ...{ tenant: 'erase', add: [segment('s2', [kept], 20)], remove: ['s1'], isErasing: true },
+      tenant: 'erase',
+      add: [segment('s2', [kept], 20)],
+      remove: ['s1'],
+      isErasing: true,
       hotDays: [c],
       async removeHot(locked) {
         expect(locked.map((row) => row.day)).toEqual(['2001-03-01', '2001-03-02', '2001-04-01']);
@@ -223,7 +237,7 @@ test('erased records leave all counters, and first and last times follow', async
   expect(sumTriples(gone)).toEqual({ count: 5, bytes: 35, digest: '25' });
   const march = { count: 1, bytes: 7, digest: '5', cold_count: 1, first: '02 02', last: '02 02' };
   const april = { count: 1, bytes: 7, digest: '5', cold_count: 0, first: '01 02', last: '01 02' };
-  const both = { ...{ ...march, count: 2, bytes: 14, digest: '10' }, last: '01 02' };
+  const both = { ...march, count: 2, bytes: 14, digest: '10', last: '01 02' };
   expect(await counters('erase')).toMatchObject({
     days: [{ ...march, cold_stored_bytes: 20 }, april],
     months: [
@@ -255,7 +269,9 @@ test('counters that count nothing any more are gone', async () => {
   };
   await db.transaction((connection) => replaceSegments(connection, erase));
   expect(await counters('all')).toMatchObject({
-    ...{ days: [{ store: 'B' }], months: [{ store: 'B' }], stores: [{ store: 'B' }] },
+    days: [{ store: 'B' }],
+    months: [{ store: 'B' }],
+    stores: [{ store: 'B' }],
     tenantDays: [{ count: 1 }],
     tenantMonths: [{ count: 1 }],
     tenants: [{ count: 1 }],
@@ -263,7 +279,12 @@ test('counters that count nothing any more are gone', async () => {
   const rest = { tenant: 'all', add: [], remove: ['s2'], isErasing: true };
   await db.transaction((connection) => replaceSegments(connection, rest));
   expect(await counters('all')).toEqual({
-    ...{ days: [], months: [], stores: [], tenantDays: [], tenantMonths: [], tenants: [] },
+    days: [],
+    months: [],
+    stores: [],
+    tenantDays: [],
+    tenantMonths: [],
+    tenants: [],
   });
 });
 
@@ -272,7 +293,9 @@ test('a day that changed since it was copied loses exactly the copied keys', asy
   await addHot('late', [copied, day('A', '2001-03-01', 1, 9)]);
   await db.transaction((connection) =>
     replaceSegments(connection, {
-      ...{ tenant: 'late', add: [segment('s1', [copied])], remove: [] },
+      tenant: 'late',
+      add: [segment('s1', [copied])],
+      remove: [],
       async removeHot(locked) {
         const readKeys = async function* () {
           yield { occurredAt: ['2001-03-01T01:00:00Z'], eventIds: ['e'] };

@@ -6,7 +6,9 @@ const dayMillis = 86_400_000;
 const dayText = (number: number) => new Date(number * dayMillis).toISOString().slice(0, 10);
 
 const counted = (store: string, number: number, count: number) => ({
-  ...{ store, day: dayText(number), count },
+  store,
+  day: dayText(number),
+  count,
 });
 
 test('spans hold exactly the given days, once each, and no store of its neighbour', () => {

@@ -66,9 +66,7 @@ const pieces = [
   ...['""', '\r\n', '\\N', '\\.', '\u0001n', '\u0001e', 'NULL'],
 ];
 const awkward = fc
-  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 3 })), {
-    maxLength: 6,
-  })
+  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 3 })), { maxLength: 6 })
   .map((parts) => parts.join('').replaceAll('\0', ''));
 const label = fc.option(awkward);
 const record = fc.record({

@@ -52,7 +52,11 @@ test.each([
   ['many, and one of all stores', [someDays, ...everyOther('A'), ...everyOther('C')]],
 ])('a slice of a dataset has what lies in its windows: %s', async (_, windows) => {
   const slice: Slice & { tenant: string } = {
-    ...{ tenant: 'hot', tenants: null, dataset: 'training', from: dayAt(1), until: dayAt(38) },
+    tenant: 'hot',
+    tenants: null,
+    dataset: 'training',
+    from: dayAt(1),
+    until: dayAt(38),
     tags: { training: windows, fine_tuning: [] },
   };
   const own = records.filter(

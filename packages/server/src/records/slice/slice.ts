@@ -127,7 +127,13 @@ export function toSlice(
   if (where !== undefined) parseWhere(where, `${place}where`);
   const window = month === undefined ? daysWindow(from, to) : monthWindow(month);
   return {
-    ...{ tenant, store, kind, source, dataset, where, eventId: request.event_id },
+    tenant,
+    store,
+    kind,
+    source,
+    dataset,
+    where,
+    eventId: request.event_id,
     ...window,
     tenants: actor.tenants,
   };

@@ -17,7 +17,8 @@ function islandsOf(days: readonly StoreDay[], rowBytes: number): Island[] {
     const cold = parts.reduce((sum, { count }) => sum + count, 0);
     const base = {
       range: { first: { store, day }, last: { store, day }, minDay: day, maxDay: day },
-      ...{ days: 1, count: hot + cold },
+      days: 1,
+      count: hot + cold,
     };
     if (parts.length === 0) {
       const none = { segment_id: null, first_row: null, row_count: 0, bytes: 0 };

@@ -55,8 +55,14 @@ test('says what there is and what came, the same before and after days are summe
   await seed();
   const before = await readStored(db, null);
   expect(before).toMatchObject({
-    ...{ count: 45, bytes: 450, stored_bytes: 180, hot_count: 15, cold_count: 30, tenants: 2 },
-    ...{ counted_from: addDays(await today(), -3), today: { count: 8, week_ago: null } },
+    count: 45,
+    bytes: 450,
+    stored_bytes: 180,
+    hot_count: 15,
+    cold_count: 30,
+    tenants: 2,
+    counted_from: addDays(await today(), -3),
+    today: { count: 8, week_ago: null },
   });
   expect(lastDays(before.days.count, 5)).toEqual([0, 25, 12, 0, 8]);
   expect(before.days.count).toHaveLength(90);

@@ -26,7 +26,9 @@ function read(run: CounterRun, days: readonly StoreDay[]): number {
 function rowOf(store: string | null, days: readonly StoreDay[]): CountedRow {
   const dates = days.map(({ day }) => day).sort();
   return {
-    ...{ tenant: 'TX', store, count: days.reduce((sum, { count }) => sum + count, 0) },
+    tenant: 'TX',
+    store,
+    count: days.reduce((sum, { count }) => sum + count, 0),
     first_at: `${dates[0]}T00:00:00.000000Z`,
     last_at: `${dates.at(-1)}T23:59:59.999999Z`,
   };
@@ -78,7 +80,9 @@ test('any tags cover of tenant, stores, months and leaves what counting gives', 
 });
 
 const quarter = ['2001-01-01', '2001-01-20', '2001-02-10', '2001-03-31'].map((day) => ({
-  ...{ store: 'A', day, count: 10 },
+  store: 'A',
+  day,
+  count: 10,
 }));
 const plan = (store: string | null, tag: Partial<TestTag>) => {
   const given = { store: null, from: null, to: null, dataset: 'training' as const, ...tag };

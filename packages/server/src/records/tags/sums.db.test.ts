@@ -27,7 +27,11 @@ const db = useTestDatabase();
 const cold = useColdStore();
 beforeAll(async () => {
   const records = [...wide, ...many].map(({ tenant, store, day }) => ({
-    ...{ tenant, store, event_id: day, occurred_at: `${day}T12:00:00Z`, enrichment: {} },
+    tenant,
+    store,
+    event_id: day,
+    occurred_at: `${day}T12:00:00Z`,
+    enrichment: {},
   }));
   await ingest(db, cold, [records]);
   await freeze(db, cold, { tenant: 'TX', lastDay: '2001-02-10', id: 'seg_1' });

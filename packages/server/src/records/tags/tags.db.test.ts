@@ -11,7 +11,11 @@ beforeAll(async () => {
   const records = ['CA', 'TX'].flatMap((tenant) =>
     ['A', 'B'].flatMap((store) =>
       ['2001-01-01', '2001-01-31', '2001-02-10', '2001-03-01'].map((day) => ({
-        ...{ tenant, store, event_id: 'e', occurred_at: `${day}T12:00:00Z`, enrichment: {} },
+        tenant,
+        store,
+        event_id: 'e',
+        occurred_at: `${day}T12:00:00Z`,
+        enrichment: {},
       })),
     ),
   );
@@ -108,8 +112,14 @@ test('a tag tells what is in its window, and is on record', async () => {
   expect(warnings).toEqual([]);
   expect(rest).toEqual({
     id: expect.stringMatching(/^tag_/),
-    ...{ tenant: 'TX', store: 'A', from: '2001-01-01', to: '2001-01-31', dataset: 'training' },
-    ...{ note: 'a quarter', count: 2, bytes: leaf.json.data[0].bytes },
+    tenant: 'TX',
+    store: 'A',
+    from: '2001-01-01',
+    to: '2001-01-31',
+    dataset: 'training',
+    note: 'a quarter',
+    count: 2,
+    bytes: leaf.json.data[0].bytes,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
     created_by: 'curator',
   });
@@ -136,7 +146,9 @@ test('a dry run tells the same and changes nothing', async () => {
   expect(dry.json).toMatchObject({ id: null, count: 4, created_by: 'curator' });
   expect({ ...dry.json, id: 0, created_at: 0, warnings: [] }).toEqual({
     ...made.json,
-    ...{ id: 0, created_at: 0, warnings: [] },
+    id: 0,
+    created_at: 0,
+    warnings: [],
   });
   expect([dry, made].map(({ json }) => json.warnings[0].count)).toEqual([2, 2]);
 });
@@ -154,7 +166,10 @@ test('a warning counts the records that the tag puts in both datasets, each once
   ]);
   const row = (await service.call('GET', '/enrichment/datasets?tenant=TX&level=tenant')).json;
   expect(row.data[0]).toMatchObject({
-    ...{ count: 8, covered: 8, coverage: 1, by_dataset: { training: 8, fine_tuning: 5 } },
+    count: 8,
+    covered: 8,
+    coverage: 1,
+    by_dataset: { training: 8, fine_tuning: 5 },
   });
   const store = (await tag({ store: 'B', from: '2001-02-01', to: '2001-03-31' })).json;
   expect(store).toMatchObject({ count: 2, warnings: [{ count: 1 }] });
@@ -208,7 +223,11 @@ test('days are listed page by page with what is tagged of them', async () => {
   const days = await service.call('GET', '/enrichment/days?tenant=TX&limit=1');
   expect(days.json.data).toEqual([
     {
-      ...{ day: '2001-01-01', count: 2, bytes: expect.any(Number), tier: 'hot', covered: 2 },
+      day: '2001-01-01',
+      count: 2,
+      bytes: expect.any(Number),
+      tier: 'hot',
+      covered: 2,
       by_dataset: { training: 2, fine_tuning: 0 },
     },
   ]);

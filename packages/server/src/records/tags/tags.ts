@@ -65,7 +65,8 @@ async function createTag(
     const inOther = await countInOther(connection, window);
     return {
       ...tag,
-      ...{ count: sum?.count ?? 0, bytes: sum?.bytes ?? 0 },
+      count: sum?.count ?? 0,
+      bytes: sum?.bytes ?? 0,
       warnings: inOther === 0 ? [] : [inBothWarning(window, inOther, dry_run)],
     };
   });

@@ -39,10 +39,7 @@ export async function readStored(
       }
       const days = pickDays(listed, after);
       const limit = most.records;
-      return {
-        days,
-        ...(await queries.listStoredRecords(connection, slice, { days, limit })),
-      };
+      return { days, ...(await queries.listStoredRecords(connection, slice, { days, limit })) };
     },
     { isolation: 'repeatable read' },
   );
@@ -118,8 +115,12 @@ async function readBothTiers(
   const dates = run.map(({ day }) => day).sort();
   const own = new Set(run.map(({ store, day }) => `${store}/${day}`));
   const slice = {
-    ...{ tenant, where, store: first.store === last.store ? first.store : undefined },
-    ...{ from: dates[0], until: addDays(dates.at(-1) ?? first.day, 1), tenants: null },
+    tenant,
+    where,
+    store: first.store === last.store ? first.store : undefined,
+    from: dates[0],
+    until: addDays(dates.at(-1) ?? first.day, 1),
+    tenants: null,
   };
   const beyond: RecordKey = [tenant, last.store, last.last_at, '\u{10FFFF}'];
   const rows: RecordRow[] = [];
@@ -127,7 +128,9 @@ async function readBothTiers(
   let isDone = false;
   for (let scans = 0; !isDone && scans < mostScans; scans += 1) {
     const scan = await records.scan(slice, {
-      ...{ after, isInclusive: scans === 0 && first.after === null, descending: false },
+      after,
+      isInclusive: scans === 0 && first.after === null,
+      descending: false,
       limit: most.records,
     });
     for (const row of scan.rows) {

@@ -61,7 +61,9 @@ test('tells only of its slice', async () => {
   ]);
   const told = async (filter: Record<string, string>) => {
     const tail = await openTail(service, {
-      ...{ tenant: 'SLICE', since: past, follow: 'false' },
+      tenant: 'SLICE',
+      since: past,
+      follow: 'false',
       ...filter,
     });
     await tail.ended;

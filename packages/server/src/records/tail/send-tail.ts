@@ -55,7 +55,11 @@ export function addTailRoute(http: HttpServer, source: StoredSource, options: Op
       // The head alone tells whether a tail could begin.
       if (request.method === 'HEAD') return reply.type(eventStream).send('');
       const tail: Tail = {
-        ...{ ...begun, waits, log, shared, isFollowing: query.follow !== false },
+        ...begun,
+        waits,
+        log,
+        shared,
+        isFollowing: query.follow !== false,
         idOf: (at) => encodeCursor(cursorKey(), scope, { direction: 'next', key: at }),
       };
       await answerTail({ request, reply, recheck }, tail, stopping.signal);

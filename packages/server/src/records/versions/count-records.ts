@@ -45,7 +45,9 @@ export async function countRecords(
   const { last } = range;
   const next = { direction: 'next', key: [at, last.store, last.day] } as const;
   return {
-    ...{ count, bytes, looked },
+    count,
+    bytes,
+    looked,
     searched_to: isMore ? last : null,
     next_cursor: isMore ? encodeCursor(cursorKey, scope, next) : null,
   };

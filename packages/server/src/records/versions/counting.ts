@@ -137,13 +137,18 @@ export async function readContent(
     {
       readHot: (connection) => sumHot(connection, { slice, parts: ranges, rest }, signal),
       coldSql: (paths) => sumContentSql(paths, slice),
-      ...{ signal, timeoutMillis: coldMillis, rest: () => rest(signal) },
+      signal,
+      timeoutMillis: coldMillis,
+      rest: () => rest(signal),
     },
   );
   const sums = [
     ...hot,
     ...found.map(({ split, digest, ...sum }) => ({
-      ...{ split, digest, count: Number(sum.count), bytes: Number(sum.bytes) },
+      split,
+      digest,
+      count: Number(sum.count),
+      bytes: Number(sum.bytes),
       ungrouped: Number(sum.ungrouped),
     })),
   ];

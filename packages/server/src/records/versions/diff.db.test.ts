@@ -180,7 +180,8 @@ test('refuses what is no version, or of another tenant, and cursors of other pai
     expect(diff(request, actor)).rejects.toMatchObject({ code });
   // Of no version it is known whose it would be.
   await expect(diff({ id, to: 'ver_none' })).rejects.toMatchObject({
-    ...{ code: 'version_not_found', detail: expect.stringMatching(/^There is no dataset version/) },
+    code: 'version_not_found',
+    detail: expect.stringMatching(/^There is no dataset version/),
   });
   await fails({ id: '%00', to }, 'version_not_found');
   await fails({ id, to: foreign }, 'request_invalid');

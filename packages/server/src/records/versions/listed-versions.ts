@@ -6,7 +6,9 @@ type Told = { name: string; dataset: string; count: number | null };
 
 /** The countings of dataset versions in the list of all jobs. */
 export const versionsAsJobs: ListedKind<Told> = {
-  ...{ kind: 'version', scope: 'enrichment:read', unit: null },
+  kind: 'version',
+  scope: 'enrichment:read',
+  unit: null,
   path: '/enrichment/dataset-versions',
   table: listedVersions,
   summary: ({ tenant, told: { name, dataset, count } }) =>

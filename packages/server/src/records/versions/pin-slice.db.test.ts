@@ -28,7 +28,9 @@ const objects = use(
 const ingest = use(
   async () =>
     createIngest(mover.db, {
-      ...{ ...ingestLimits, writers: 6, cold: { objects, duckdb: mover.duckdb } },
+      ...ingestLimits,
+      writers: 6,
+      cold: { objects, duckdb: mover.duckdb },
     }),
   async () => {},
 );

@@ -70,10 +70,16 @@ const columns = sql`tenant, id, dataset, name, note, train_share, validation_sha
 
 /** Where the list of all jobs finds the countings of versions. */
 export const listedVersions: ListedTable = {
-  ...{ name: 'dataset_versions', isInReach: isOfTenants, requestedBy: raw('j.created_by') },
+  name: 'dataset_versions',
+  isInReach: isOfTenants,
+  requestedBy: raw('j.created_by'),
   state: sql`case j.state when 'counting' then 'running' when 'ready' then 'completed' else j.state end`,
-  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: null },
-  ...{ done: raw('null'), total: raw('null'), error: raw('j.error') },
+  requestedAt: 'created_at',
+  startedAt: null,
+  finishedAt: null,
+  done: raw('null'),
+  total: raw('null'),
+  error: raw('j.error'),
   told: sql`json_build_object('name', j.name, 'dataset', j.dataset,
     'count', case when j.is_counted then j.count end)`,
 };

@@ -141,11 +141,22 @@ export async function readVersionSlice(
   const shares = sharesOf(found);
   const { tenant, name, dataset, tags, group_by, where_text, parts } = found;
   return {
-    ...{ id, name, dataset, shares, groupBy: group_by, where: where_text, parts },
+    id,
+    name,
+    dataset,
+    shares,
+    groupBy: group_by,
+    where: where_text,
+    parts,
     changedAt: found.changed_at,
     slice: {
-      ...{ tenant, dataset, tags, recordedBefore: found.recorded_before, tenants: reach.tenants },
-      ...{ shares: shares ?? undefined, groupBy: group_by ?? undefined },
+      tenant,
+      dataset,
+      tags,
+      recordedBefore: found.recorded_before,
+      tenants: reach.tenants,
+      shares: shares ?? undefined,
+      groupBy: group_by ?? undefined,
       where: where_text ?? undefined,
     },
   };

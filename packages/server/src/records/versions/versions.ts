@@ -115,9 +115,16 @@ export async function createVersion(db: Database, act: Act, wanted: NewVersion):
       const version = toVersion(row);
       const { dataset, note, count, bytes, digest, recorded_before } = version;
       const after = {
-        ...{ name, dataset },
-        ...{ shares: shares ?? null, group_by: group_by ?? null, where: where ?? null },
-        ...{ note, count, bytes, digest, recorded_before },
+        name,
+        dataset,
+        shares: shares ?? null,
+        group_by: group_by ?? null,
+        where: where ?? null,
+        note,
+        count,
+        bytes,
+        digest,
+        recorded_before,
       };
       const entry = { action: 'version.create', target: version.id, tenant, after };
       await noteAct(connection, act, entry);

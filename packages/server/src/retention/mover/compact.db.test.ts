@@ -31,7 +31,10 @@ test('eight small segments become one; the old objects go after the grace only',
   expect(await totals(mover, 'TX')).toEqual(before);
   expect(await differences(mover, 'TX')).toEqual([]);
   expect((await journal(mover, 'TX')).at(-1)).toMatchObject({
-    ...{ kind: 'compact', state: 'switched', first_day: days[0], last_day: days[7] },
+    kind: 'compact',
+    state: 'switched',
+    first_day: days[0],
+    last_day: days[7],
     source_count: 80,
   });
 
@@ -70,7 +73,10 @@ test('a damaged segment is not merged', async () => {
   );
   expect(await mover.move('BB', '2001-03-08')).toMatchObject({ movedCount: 10, failedMoves: 1 });
   expect((await journal(mover, 'BB')).at(-1)).toMatchObject({
-    ...{ kind: 'compact', state: 'failed', failed_in: 'planned', error_code: 'segment_damaged' },
+    kind: 'compact',
+    state: 'failed',
+    failed_in: 'planned',
+    error_code: 'segment_damaged',
   });
   const after = await mover.db.query<{ id: string }>(
     sql`select id from segments where tenant = 'BB' order by id`,

@@ -45,7 +45,11 @@ export async function planCompact(
   const firstDay = group.map((segment) => segment.first_day).reduce((a, b) => (a < b ? a : b));
   const lastDay = group.map((segment) => segment.last_day).reduce((a, b) => (a > b ? a : b));
   const move = await journalMove(context, {
-    ...{ tenant, runId, kind: 'compact', firstDay, lastDay },
+    tenant,
+    runId,
+    kind: 'compact',
+    firstDay,
+    lastDay,
     in: group.map((segment) => ({ ...segment, segment_id: segment.id })),
     out: [newSegment({ tenant, firstDay, lastDay })],
   });

@@ -150,10 +150,7 @@ test.each(sweep(killPoints))('killed at %s, the next one finishes it', async (po
   expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
   await expectOnly(tenant, days.slice(1));
   await removeObjects(mover.context(), never);
-  expect((await journal(mover, tenant)).at(-1)).toMatchObject({
-    kind: 'delete',
-    state: 'removed',
-  });
+  expect((await journal(mover, tenant)).at(-1)).toMatchObject({ kind: 'delete', state: 'removed' });
 });
 
 test('late records of a deleted day that come while it copies go with it', async () => {

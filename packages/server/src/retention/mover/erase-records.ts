@@ -164,10 +164,19 @@ export async function noteErasure(
   const { erased, hot_count, cold_count } = planned;
   const event_ids = eventIds?.length ?? null;
   await audit(db, {
-    ...{ actor: act.actor, request: act.request },
-    ...{ action: 'records.erase', target: moveId, tenant },
+    actor: act.actor,
+    request: act.request,
+    action: 'records.erase',
+    target: moveId,
+    tenant,
     after: {
-      ...{ store, from, to, event_ids, ...erased, hot_count, cold_count },
+      store,
+      from,
+      to,
+      event_ids,
+      ...erased,
+      hot_count,
+      cold_count,
       ...(subject === null ? {} : { subject_field: subject.field }),
       ...(planned.reason === null ? {} : { reason: planned.reason }),
     },

@@ -99,7 +99,9 @@ test('an erasure is in the audit log with its reason, without the event ids', as
   const log = await service.call('GET', '/audit?tenant=audited');
   const entry = log.json.data.find((one: { action: string }) => one.action === 'records.erase');
   expect(entry.after).toMatchObject({
-    ...{ event_ids: 1, count: 1, hot_count: 1 },
+    event_ids: 1,
+    count: 1,
+    hot_count: 1,
     reason: 'ticket 4711',
   });
   const refused = await erase({ tenant: 'audited', event_ids: ['e2'], reason: 'a\u0000' });

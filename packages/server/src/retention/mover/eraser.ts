@@ -95,7 +95,9 @@ export function createEraser(options: EraserOptions): Eraser {
       tellJournalled = resolve;
     });
     const work = eraseRecords(context, scope, {
-      ...{ act, signal, onFound },
+      act,
+      signal,
+      onFound,
       onJournalled: tellJournalled,
     });
     const ended = new AbortController();

@@ -91,12 +91,7 @@ export async function findHot(
 
 async function readMatches(
   { objects, duckdb }: MatchTools,
-  search: {
-    segment: LiveSegment;
-    scope: EraseScope;
-    foundIds: Set<string>;
-    signal: AbortSignal;
-  },
+  search: { segment: LiveSegment; scope: EraseScope; foundIds: Set<string>; signal: AbortSignal },
 ): Promise<DayTriple[]> {
   const { segment, scope, foundIds, signal } = search;
   const object = await openSegment(
@@ -181,13 +176,7 @@ function spanSql(path: string, scope: EraseScope): string {
     from ${readSegments([path])} where ${matchSql(scope)}`;
 }
 
-type MatchedDay = {
-  store: string;
-  day: string;
-  count: string;
-  bytes: string;
-  digest: string;
-};
+type MatchedDay = { store: string; day: string; count: string; bytes: string; digest: string };
 
 /** Computes the triples of the matches in these rows. Store names come as JSON, which can hold every character. */
 function matchedDaysSql(

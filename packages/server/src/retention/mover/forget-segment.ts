@@ -64,11 +64,19 @@ export async function forgetSegment(
       const { tenant, first_day: firstDay, last_day: lastDay, days } = lost;
       const told = tell(lost);
       const move = await journalErasure(context, {
-        ...{ tenant, runId: null, kind: 'forget', firstDay, lastDay },
+        tenant,
+        runId: null,
+        kind: 'forget',
+        firstDay,
+        lastDay,
         matches: { hot: [], cold: [{ segment: lost, days }], foundIds: new Set() },
         note: (connection, { id }) =>
           audit(connection, {
-            ...{ actor, request, action: 'retention.forget', target: id, tenant },
+            actor,
+            request,
+            action: 'retention.forget',
+            target: id,
+            tenant,
             after: { object_key: key, problem: lost.problem, ...told.lost },
           }),
       });

@@ -87,8 +87,13 @@ test('days become cold at once, are counted, and are told to tails', async () =>
   const enrichment = '{"n":13,"text":"é \\"quoted\\"","list":[{"x":3.25},null]}';
   const line = `{"tenant":"new","store":"ORD","event_id":"e-13","occurred_at":"2001-03-01T00:00:03.000000Z","kind":"tag","source":"vision","confidence":0.10,"enrichment":${enrichment}}`;
   expect(record).toEqual({
-    ...{ kind: 'tag', source: 'vision', model: null, confidence: '0.10', enrichment },
-    ...{ bytes: Buffer.byteLength(line), is_new: true },
+    kind: 'tag',
+    source: 'vision',
+    model: null,
+    confidence: '0.10',
+    enrichment,
+    bytes: Buffer.byteLength(line),
+    is_new: true,
   });
 });
 

@@ -187,12 +187,14 @@ async function storeUpload(
   }
   await context.fence.advance(signal);
   for (let attempt = 1; ; attempt += 1) {
-    const request: ImportRequest = {
-      recorded_at: await readClock(db),
-      requested_by: requestedBy,
-    };
+    const request: ImportRequest = { recorded_at: await readClock(db), requested_by: requestedBy };
     const planned = await journalMove(context, {
-      ...{ tenant, runId: null, kind: 'import', ...range, request, in: [] },
+      tenant,
+      runId: null,
+      kind: 'import',
+      ...range,
+      request,
+      in: [],
       out: [newSegment({ tenant, ...range })],
     });
     const move: Move = { ...planned, upload, isSmall: isSmall(upload.days) };

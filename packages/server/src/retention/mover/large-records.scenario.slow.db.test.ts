@@ -18,7 +18,9 @@ const mover = useTestMover();
 let duckdb: DuckDb;
 beforeAll(async () => {
   duckdb = createDuckDb({
-    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, niceness: 0 },
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    niceness: 0,
     tempDir: join(mover.context().spoolDir, 'duckdb'),
     log: createLog('silent'),
   });
@@ -71,7 +73,8 @@ test('a day of records that are together larger than memory becomes several segm
   const dying = mover.move('large', day, { duckdb, ...dieAt('copied before') });
   await expect(dying).rejects.toThrow('killed');
   expect(await mover.move('large', day, { duckdb })).toMatchObject({
-    ...{ movedCount: 1200, failedMoves: 0 },
+    movedCount: 1200,
+    failedMoves: 0,
   });
   expect(await totals(mover, 'large')).toEqual(before);
   expect(await differences(mover, 'large')).toEqual([]);
@@ -97,7 +100,10 @@ test('a day of records that are together larger than memory becomes several segm
     sql`insert into retention_policies (tenant, hot_days, delete_days) values ('large', 0, 1)`,
   );
   const gone = await deleteTenant(mover.context({ duckdb }), {
-    ...{ tenant: 'large', lastDay: day, runId: null, signal },
+    tenant: 'large',
+    lastDay: day,
+    runId: null,
+    signal,
   });
   expect(gone).toMatchObject({ deletedCount: 1220, failedMoves: 0 });
   expect(await differences(mover, 'large')).toEqual([]);

@@ -41,7 +41,11 @@ export async function planMove(context: MoverContext, due: DueMove): Promise<Mov
   const { tenant, runId } = due;
   const range = { firstDay: first.day, lastDay: last.day };
   const move = await journalMove(context, {
-    ...{ tenant, runId, kind: 'move', ...range, in: [] },
+    tenant,
+    runId,
+    kind: 'move',
+    ...range,
+    in: [],
     out: [newSegment({ tenant, ...range })],
   });
   return { ...move, isSmall: isSmall(days) };

@@ -135,7 +135,9 @@ test('a stop ends a mover that gives way to clients, and the next one finishes i
   const { pace, resting } = holdPace();
   const stopping = new AbortController();
   const moving = moveTenant(mover.context({ pace }), {
-    ...{ tenant: 'stopped', lastDay: '2001-03-31', runId: null },
+    tenant: 'stopped',
+    lastDay: '2001-03-31',
+    runId: null,
     signal: stopping.signal,
   });
   await resting;

@@ -104,11 +104,7 @@ export type KindSteps = {
    */
   switch(
     connection: Connection,
-    switching: {
-      context: MoverContext;
-      work: MoveWork;
-      segments: readonly VerifiedSegment[];
-    },
+    switching: { context: MoverContext; work: MoveWork; segments: readonly VerifiedSegment[] },
   ): Promise<readonly DayTriple[]>;
   /** What the move lets go for good, of these days; only kinds that keep all records lack it. */
   gone?(move: Move, days: readonly DayTriple[]): Gone;

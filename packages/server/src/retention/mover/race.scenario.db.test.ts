@@ -19,8 +19,11 @@ beforeAll(async () => {
   const dir = join(mover.context().spoolDir, 'reader');
   objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
   ingest = createIngest(mover.db, {
-    ...{ maxRecords: 100, maxBatchBytes: 2 ** 22, maxEnrichmentBytes: 2 ** 18 },
-    ...{ inFlightBytes: 2 ** 26, writers: 3 },
+    maxRecords: 100,
+    maxBatchBytes: 2 ** 22,
+    maxEnrichmentBytes: 2 ** 18,
+    inFlightBytes: 2 ** 26,
+    writers: 3,
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
     cold: { objects, duckdb: mover.duckdb },
   });

@@ -233,7 +233,8 @@ test('a store that fails three calls in ten is waited for until everything is mo
   const job = { tenant: 'slow', lastDay, runId: null, signal, wait };
   calls = 0;
   expect(await moveTenant(mover.context({ store }), job)).toMatchObject({
-    ...{ movedCount: 20, failedMoves: 0 },
+    movedCount: 20,
+    failedMoves: 0,
   });
   expect(journaled.length).toBeGreaterThan(0);
   expect(journaled[0]).toMatchObject({ state: 'planned', error_code: 'store_unavailable' });
@@ -304,7 +305,10 @@ test('an erasure that finds the store full says so, stays, and goes on with the 
 test('a move that DuckDB has too little memory for fails, and keeps nothing waiting', async () => {
   await addRecords(mover.db, makeRecords('small', { days }));
   const duckdb = createDuckDb({
-    ...{ memoryBytes: 2 ** 20, threads: 1, niceness: 0, log: createLog('silent') },
+    memoryBytes: 2 ** 20,
+    threads: 1,
+    niceness: 0,
+    log: createLog('silent'),
     tempDir: join(mover.context().spoolDir, 'duckdb'),
   });
   expect(await mover.move('small', lastDay, { duckdb })).toMatchObject({ failedMoves: 1 });

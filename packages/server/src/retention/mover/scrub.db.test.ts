@@ -190,7 +190,9 @@ test('rows that a snapshot may see stay due, and the next run removes them', asy
   expect(receipt.remains[1]?.note).toContain('the month 2001-05, which is too large');
   expect((await filesWith(secret)).tables).toContain(march);
   await moveTenant(mover.context(), {
-    ...{ tenant: 'seen', lastDay: '1999-12-31', runId: null },
+    tenant: 'seen',
+    lastDay: '1999-12-31',
+    runId: null,
     signal: never,
   });
   expect((await filesWith(secret)).tables).toEqual([may, `${may}_pkey`]);

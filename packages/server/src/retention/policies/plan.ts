@@ -169,9 +169,5 @@ export async function findWork(
       tenants.push({ tenant: due.tenant, has_moves, has_deletes });
     }
   }
-  return {
-    tenants,
-    total: totals.move.count + totals.delete.count,
-    kept: totals.versioned.count,
-  };
+  return { tenants, total: totals.move.count + totals.delete.count, kept: totals.versioned.count };
 }

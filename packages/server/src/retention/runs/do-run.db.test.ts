@@ -241,7 +241,10 @@ describe('a run', () => {
     ]);
     expect(seen[0]).toMatchObject({ waiting_for: expect.stringContaining('SlowDown') });
     expect(await findJob(world.db, runs, { id: 'run_1', reach: null })).toMatchObject({
-      ...{ state: 'completed', moved_count: 60, waiting_since: null, waiting_for: null },
+      state: 'completed',
+      moved_count: 60,
+      waiting_since: null,
+      waiting_for: null,
     });
   });
 

@@ -79,8 +79,12 @@ async function giveBackSpace(context: RunContext, signal: AbortSignal): Promise<
 }
 
 const nothing: queries.RunProgress = {
-  ...{ movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 },
-  ...{ busyTenants: 0, failure: null },
+  movedCount: 0,
+  movedBytes: 0,
+  deletedCount: 0,
+  failedMoves: 0,
+  busyTenants: 0,
+  failure: null,
 };
 
 function addOutcome(

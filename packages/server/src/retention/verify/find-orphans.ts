@@ -134,8 +134,5 @@ export function partsOf(
   const folder = exported ?? stored;
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];
-  return {
-    ...{ tenant: tenantOfFolder(`tenant=${folder}`), firstDay, lastDay },
-    exportId: exportedId,
-  };
+  return { tenant: tenantOfFolder(`tenant=${folder}`), firstDay, lastDay, exportId: exportedId };
 }

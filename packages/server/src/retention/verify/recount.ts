@@ -61,7 +61,8 @@ async function check(db: Database, tenant: string, signal: AbortSignal) {
   const found = { count: 0, problems: [] as VerifyProblem[] };
   const rest = async () => {};
   await checkCounters(db, tenant, {
-    ...{ signal, rest },
+    signal,
+    rest,
     add(problems, count) {
       found.count += count;
       found.problems.push(...problems);
@@ -86,7 +87,9 @@ async function recountTenant(
     for (const stretch of days) await recountDays(connection, tenant, stretch);
     await recountSums(connection, tenant);
     await audit(connection, 'this machine', {
-      ...{ action: 'records.recount', target: null, tenant },
+      action: 'records.recount',
+      target: null,
+      tenant,
       after: { wrong, days: days.map(({ first, last }) => `${first}/${last}`) },
     });
   });

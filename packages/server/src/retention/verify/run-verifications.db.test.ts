@@ -91,11 +91,7 @@ test('one that is broken off is done anew, from its beginning, by whoever comes 
   runner.poke();
   await expect
     .poll(() => data.read(id), { timeout: 120_000 })
-    .toMatchObject({
-      ...clean,
-      segments_done: 2,
-      records_done: 166,
-    });
+    .toMatchObject({ ...clean, segments_done: 2, records_done: 166 });
   await runner.stop();
 });
 

@@ -74,10 +74,20 @@ export async function createBulkJob(
   const { status = null, tenant = null, endpoint_id = null } = request;
   const { failure_class = null, event_type = null, rate = null } = request;
   return queries.insertBulkJob(db, {
-    ...{ id: newId(idPrefixes[action]), action, status, tenant, endpoint_id, failure_class },
-    ...{ event_type, rate, maxAttempts: options.maxAttempts },
-    ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
-    ...{ reach: actor.tenants, createdBy: actor.name },
+    id: newId(idPrefixes[action]),
+    action,
+    status,
+    tenant,
+    endpoint_id,
+    failure_class,
+    event_type,
+    rate,
+    maxAttempts: options.maxAttempts,
+    failed_from: range.from,
+    failed_to: range.until,
+    rowsTotal: count + skipped,
+    reach: actor.tenants,
+    createdBy: actor.name,
   });
 }
 

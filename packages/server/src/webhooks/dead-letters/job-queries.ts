@@ -60,16 +60,27 @@ export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<Job
 const isInReach = (reach: Reach) => sql`(${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
 
 export const bulkTable: PacedTable = {
-  ...{ name: 'dead_letter_jobs', requestedAt: 'created_at', kind: raw('j.action') },
-  ...{ isListed: sql`j.action in ('retry', 'purge')`, isInReach, columns, dueAt, ended: [] },
+  name: 'dead_letter_jobs',
+  requestedAt: 'created_at',
+  kind: raw('j.action'),
+  isListed: sql`j.action in ('retry', 'purge')`,
+  isInReach,
+  columns,
+  dueAt,
+  ended: [],
 };
 
 /** Where the list of all jobs finds those of an action. */
 export const listedBulk = (action: BulkAction): ListedTable => ({
-  ...{ ...bulkTable, isListed: sql`j.action = ${action}` },
-  ...{ state: raw('j.state'), requestedBy: raw('j.created_by'), error: raw('null') },
-  ...{ startedAt: null, finishedAt: 'finished_at' },
-  ...{ done: raw('j.rows_done + j.rows_skipped'), total: raw('j.rows_total') },
+  ...bulkTable,
+  isListed: sql`j.action = ${action}`,
+  state: raw('j.state'),
+  requestedBy: raw('j.created_by'),
+  error: raw('null'),
+  startedAt: null,
+  finishedAt: 'finished_at',
+  done: raw('j.rows_done + j.rows_skipped'),
+  total: raw('j.rows_total'),
   told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id, 'event_type', j.event_type,
     'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped, 'done', j.rows_done,
     'counts', j.outcome -> 'counts', 'is_settled', j.settled_at is not null)`,

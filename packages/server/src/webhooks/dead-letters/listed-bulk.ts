@@ -26,7 +26,10 @@ const verbs = { retry: 'Re-arms', purge: 'Discards' } as const;
 /** The bulk jobs of an action in the list of all jobs. */
 export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): ListedKind<Told> {
   return {
-    ...{ kind: action, scope: 'dlq:operate', unit: 'deliveries', path: paths[action] },
+    kind: action,
+    scope: 'dlq:operate',
+    unit: 'deliveries',
+    path: paths[action],
     table: listedBulk(action),
     summary({ tenant, told }) {
       const { status, endpoint_id: endpoint, failure_class: failure, event_type: type } = told;

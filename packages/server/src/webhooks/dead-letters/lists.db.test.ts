@@ -43,11 +43,7 @@ const get = async (path: string, token?: string) =>
 const rowsOf = async (path: string, token?: string) => {
   const answer = await get(path, token);
   expect(answer.status, answer.text).toBe(200);
-  return answer.json as {
-    data: DeliveryRow[];
-    next_cursor: string | null;
-    total: number | null;
-  };
+  return answer.json as { data: DeliveryRow[]; next_cursor: string | null; total: number | null };
 };
 
 const newestFirst = (times: readonly (string | null)[]) =>

@@ -24,13 +24,11 @@ export async function shiftCounts(db: Queryable, deltas: readonly CountDelta[]):
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, min(tenant), sum(delta)
     from ${givenRows('change', deltas, {
-      ...{
-        endpointId: 'text',
-        status: 'text',
-        failureClass: 'text',
-        tenant: 'text',
-        delta: 'bigint',
-      },
+      endpointId: 'text',
+      status: 'text',
+      failureClass: 'text',
+      tenant: 'text',
+      delta: 'bigint',
     })}
     group by endpoint_id, status, failure_class having sum(delta) <> 0
     order by ${countKey} ${addToCount}`);

@@ -44,10 +44,7 @@ const countRearms = async () => {
 };
 
 test('nothing is to do while no job is running', async () => {
-  expect(await batch()).toEqual({
-    hasWorked: false,
-    waitMillis: null,
-  });
+  expect(await batch()).toEqual({ hasWorked: false, waitMillis: null });
   await makeJob('rty_p');
   await db.query(sql`update dead_letter_jobs set state = 'paused'`);
   expect((await batch()).hasWorked).toBe(false);

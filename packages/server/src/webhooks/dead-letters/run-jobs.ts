@@ -103,7 +103,8 @@ async function auditEnd(
     job.tenant ?? (endpoint === null ? undefined : await findTenantOfEndpoint(db, endpoint));
   await audit(db, 'svcctl', {
     // A purge has an entry of its own for its beginning, with the same target.
-    ...{ action, target: job.action === 'purge' ? job.id : (endpoint ?? '') },
+    action,
+    target: job.action === 'purge' ? job.id : (endpoint ?? ''),
     ...(tenant === undefined ? {} : { tenant }),
     after: { job: job.id, asked_by: job.created_by, discarded: job.rows_done + done.done },
   });

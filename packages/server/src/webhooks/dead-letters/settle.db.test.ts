@@ -63,8 +63,13 @@ test('each row of a retry is counted as what it is now, and the list finds the r
 
   const { counts, isSettled } = await look('rty_1');
   expect(counts).toEqual({
-    ...{ delivered: 1, failed_again: 1, abandoned: 1, under_way: 2, retried_since: 1 },
-    ...{ waits_for_breaker: 2, waits_for_endpoint: 2 },
+    delivered: 1,
+    failed_again: 1,
+    abandoned: 1,
+    under_way: 2,
+    retried_since: 1,
+    waits_for_breaker: 2,
+    waits_for_endpoint: 2,
   });
   expect(isSettled).toBe(false);
   expect(await rowsOf()).toHaveLength(9);

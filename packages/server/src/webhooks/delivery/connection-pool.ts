@@ -43,9 +43,7 @@ export type ConnectionPool = {
   close(): void;
 };
 
-type PoolOptions = DialOptions & {
-  readonly maxIdle: number;
-};
+type PoolOptions = DialOptions & { readonly maxIdle: number };
 
 /** How long an idle connection is kept when the receiver announces nothing. */
 const idleMillis = 10_000;

@@ -69,7 +69,9 @@ async function receive(options: ReceiverOptions = {}): Promise<Receiver> {
 
 function senderBy(proxy: string, more: Partial<SenderOptions> = {}): Sender {
   const sender = createSender({
-    ...{ timeoutMillis: 2000, allowTargets: ['127.0.0.0/8'], proxy },
+    timeoutMillis: 2000,
+    allowTargets: ['127.0.0.0/8'],
+    proxy,
     lookup: async () => ['127.0.0.1'],
     ...more,
   });

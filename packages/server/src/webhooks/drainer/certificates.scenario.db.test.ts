@@ -40,7 +40,8 @@ test('a receiver that asks for a certificate, and has an authority of its own, i
   await change(id, { delivery: { tls: null } });
   const [unknown = ''] = await world.report(1, 'mutual');
   expect(await world.untilDelivery(unknown, isStatus('pending'))).toMatchObject({
-    ...{ failure_class: 'tls', error: expect.stringContaining('self-signed') },
+    failure_class: 'tls',
+    error: expect.stringContaining('self-signed'),
   });
   const audit = (await world.call('GET', '/audit?limit=50')).text;
   for (const line of client.key.split('\n').filter((text) => text.length > 40)) {
@@ -50,7 +51,8 @@ test('a receiver that asks for a certificate, and has an authority of its own, i
 
 test('certificates are for one receiver: they stay behind when the URL leads to another', async () => {
   const { id } = await world.addEndpoint(url(), {
-    ...{ tenant: 'moved', delivery: { tls, timeout_seconds: 1, asymmetric: true } },
+    tenant: 'moved',
+    delivery: { tls, timeout_seconds: 1, asymmetric: true },
   });
   const near = await change(id, { url: receiver.url('/other', 'localhost') });
   expect(near.json.delivery).toHaveProperty('tls');

@@ -401,7 +401,10 @@ function logAttempt(log: Log, row: ClaimedRow, result: AttemptResult): void {
   const { failureClass, status, durationMillis, error } = result;
   const { request_id, trace_parent: parent } = row;
   const ids = {
-    ...{ delivery: row.id, incident: row.incident_id, endpoint: row.endpoint_id, request_id },
+    delivery: row.id,
+    incident: row.incident_id,
+    endpoint: row.endpoint_id,
+    request_id,
     ...(parent !== null && { trace_id: traceIdOf(parent) }),
   };
   const attempt = { attempt: row.attempts + 1, status, millis: Math.round(durationMillis) };

@@ -51,7 +51,10 @@ test('an answer that is final abandons at once, under a class of its own; others
   const abandoned = await world.untilDelivery(refused, isStatus('abandoned'));
   expect(abandoned).toMatchObject({
     failure_class: 'final_status',
-    ...{ attempts: 1, max_attempts: 1, last_status: 422, next_retry: null },
+    attempts: 1,
+    max_attempts: 1,
+    last_status: 422,
+    next_retry: null,
     waiting: { text: expect.stringContaining('wants no other attempt after this answer') },
   });
   const [failed = ''] = await world.report();
@@ -69,7 +72,8 @@ test('no more is under way at an endpoint than it allows', async () => {
     underWay -= 1;
   });
   const { id } = await world.addEndpoint(receiver.url(), {
-    ...{ enabled: false, delivery: { max_in_flight: 2 } },
+    enabled: false,
+    delivery: { max_in_flight: 2 },
   });
   const ids = await world.report(30);
   await change(id, { enabled: true });
@@ -79,7 +83,8 @@ test('no more is under way at an endpoint than it allows', async () => {
 
 test('what is too old is not sent, but told as expired, and sent once when retried by hand', async () => {
   const { id } = await world.addEndpoint(receiver.url(), {
-    ...{ enabled: false, delivery: { expires_after_seconds: 3600 } },
+    enabled: false,
+    delivery: { expires_after_seconds: 3600 },
   });
   const old = await world.report(3);
   await world.db.query(sql`
@@ -91,7 +96,10 @@ test('what is too old is not sent, but told as expired, and sent once when retri
   expect(receiver.requests).toHaveLength(1);
   const [first = ''] = old;
   expect(await world.untilDelivery(first, () => true)).toMatchObject({
-    ...{ failure_class: 'expired', attempts: 0, max_attempts: 0, attempt_log: [] },
+    failure_class: 'expired',
+    attempts: 0,
+    max_attempts: 0,
+    attempt_log: [],
     error: expect.stringContaining('not delivered within 3600 s'),
   });
   const hours = (await world.call('GET', `/stats/deliveries?endpoint_id=${id}&hours=1`)).json;
@@ -104,7 +112,8 @@ test('what is too old is not sent, but told as expired, and sent once when retri
 test('a delivery whose next attempt would come too late waits until it expires', async () => {
   receiver.behave(() => answer(500));
   await world.addEndpoint(receiver.url(), {
-    ...{ retry_schedule: [7200], delivery: { expires_after_seconds: 600 } },
+    retry_schedule: [7200],
+    delivery: { expires_after_seconds: 600 },
   });
   const [id = ''] = await world.report();
   const failed = await world.untilDelivery(id, isStatus('pending'));

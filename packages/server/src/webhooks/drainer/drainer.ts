@@ -53,11 +53,7 @@ const leaseMarginSeconds = 15;
 /** A claim that the scheduler has booked as in flight. */
 type Reserved = { claim: Claim; wakes: number; role: AttemptRole };
 
-type ClaimInfo = {
-  readonly lease: number;
-  readonly claimedAt: number;
-  readonly role: AttemptRole;
-};
+type ClaimInfo = { readonly lease: number; readonly claimedAt: number; readonly role: AttemptRole };
 
 /**
  * Delivers what is due in the lanes that this process holds: it claims rows endpoint by endpoint, sends them side by

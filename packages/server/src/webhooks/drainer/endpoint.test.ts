@@ -152,12 +152,7 @@ describe('the breaker', () => {
     learn('a');
     breakOpen('a');
     expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
-    learn('a', {
-      failuresInRow: 20,
-      pausesInRow: 1,
-      pausedMillis: 30_000,
-      hasProbe: true,
-    });
+    learn('a', { failuresInRow: 20, pausesInRow: 1, pausedMillis: 30_000, hasProbe: true });
     const claim = { endpointId: 'a', lane: 1, count: 1, isFresh: false, onlyProbes: true };
     expect(world.scheduler.plan(10)).toEqual([claim]);
   });
@@ -190,12 +185,7 @@ describe('the breaker', () => {
     learn('a');
     for (let n = 0; n < 3 * failuresToOpen; n += 1) {
       expect(claimAll(1)).toHaveLength(1);
-      const slept = {
-        isFailure: true,
-        isOurs: true,
-        durationMillis: 30,
-        role: 'usual',
-      } as const;
+      const slept = { isFailure: true, isOurs: true, durationMillis: 30, role: 'usual' } as const;
       expect(world.scheduler.end('a', (endpoint) => endpoint.finish(slept))).toBeNull();
       world.scheduler.endpoint('a')?.written();
     }

@@ -51,10 +51,21 @@ export async function recordOutcomes(
   rows: readonly OutcomeRow[],
 ): Promise<Set<string>> {
   const given = givenRows('given', rows, {
-    ...{ lane: 'smallint', id: 'text', lease: 'bigint', status: 'text', attempts: 'int' },
-    ...{ maxAttempts: 'int', delaySeconds: 'float8', heldBy: 'text', failureClass: 'text' },
-    ...{ error: 'text', httpStatus: 'int', target: 'text', agoMillis: 'float8' },
-    ...{ durationMillis: 'int', response: 'bytea' },
+    lane: 'smallint',
+    id: 'text',
+    lease: 'bigint',
+    status: 'text',
+    attempts: 'int',
+    maxAttempts: 'int',
+    delaySeconds: 'float8',
+    heldBy: 'text',
+    failureClass: 'text',
+    error: 'text',
+    httpStatus: 'int',
+    target: 'text',
+    agoMillis: 'float8',
+    durationMillis: 'int',
+    response: 'bytea',
   });
   const changed = await db.query<{ id: string }>(sql`
     with given as (
@@ -91,8 +102,14 @@ export async function recordOutcomes(
 export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Promise<void> {
   if (rows.length === 0) return;
   const given = givenRows('given', rows, {
-    ...{ lane: 'smallint', id: 'text', lease: 'bigint', delaySeconds: 'float8', heldBy: 'text' },
-    ...{ target: 'text', httpStatus: 'int', error: 'text' },
+    lane: 'smallint',
+    id: 'text',
+    lease: 'bigint',
+    delaySeconds: 'float8',
+    heldBy: 'text',
+    target: 'text',
+    httpStatus: 'int',
+    error: 'text',
   });
   await db.query(sql`
     update deliveries d set
@@ -111,7 +128,10 @@ export async function abandonExpired(
 ): Promise<string[]> {
   if (rows.length === 0) return [];
   const given = givenRows('given', rows, {
-    ...{ lane: 'smallint', id: 'text', lease: 'bigint', error: 'text' },
+    lane: 'smallint',
+    id: 'text',
+    lease: 'bigint',
+    error: 'text',
   });
   const changed = await db.query<{ id: string }>(sql`
     with changed as (
@@ -134,8 +154,12 @@ export async function storeBreakers(
 ): Promise<void> {
   if (changes.length === 0) return;
   const given = givenRows('given', changes, {
-    ...{ endpointId: 'text', failuresInRow: 'int', pausesInRow: 'int', pauseSeconds: 'float8' },
-    ...{ isClosed: 'boolean', throttleSeconds: 'float8' },
+    endpointId: 'text',
+    failuresInRow: 'int',
+    pausesInRow: 'int',
+    pauseSeconds: 'float8',
+    isClosed: 'boolean',
+    throttleSeconds: 'float8',
   });
   await db.query(sql`
     update webhook_endpoints e set
@@ -172,13 +196,11 @@ export async function disableGone(
 ): Promise<string[]> {
   if (attempts.length === 0) return [];
   const given = givenRows('given', attempts, {
-    ...{
-      lane: 'smallint',
-      id: 'text',
-      lease: 'bigint',
-      endpointId: 'text',
-      configVersion: 'bigint',
-    },
+    lane: 'smallint',
+    id: 'text',
+    lease: 'bigint',
+    endpointId: 'text',
+    configVersion: 'bigint',
   });
   const rows = await db.query<{ id: string }>(sql`
     update webhook_endpoints e set enabled = false, disabled_reason = 'gone', disabled_at = now(),

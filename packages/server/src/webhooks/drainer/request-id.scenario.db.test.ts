@@ -20,13 +20,19 @@ test('the id of the request that reported an incident leads to its attempts, in 
   expect(requestId).toMatch(/^req_/);
   const [delivery] = reported.json.deliveries;
   const attempts = () => lines.filter((line) => line.request_id === requestId);
-  await expect.poll(attempts, patient).toMatchObject([
-    {
-      msg: 'an attempt failed',
-      ...{ delivery: delivery.id, incident: reported.json.id, endpoint: delivery.endpoint_id },
-      ...{ attempt: 1, status: 500, failure_class: 'status' },
-    },
-  ]);
+  await expect
+    .poll(attempts, patient)
+    .toMatchObject([
+      {
+        msg: 'an attempt failed',
+        delivery: delivery.id,
+        incident: reported.json.id,
+        endpoint: delivery.endpoint_id,
+        attempt: 1,
+        status: 500,
+        failure_class: 'status',
+      },
+    ]);
   const shown = async () => (await service.call('GET', `/webhook/dlq/${delivery.id}`)).json;
   await expect.poll(async () => (await shown()).status, patient).toBe('pending');
   expect((await shown()).request_id).toBe(requestId);

@@ -63,7 +63,8 @@ test('the time that is signed is that of the database, whatever the clock of the
 test('what is signed may have the time and the id, and the present secret is the key without another', async () => {
   const signature = {
     header: 'Stripe-Signature',
-    ...{ value: 't={timestamp},v1={base64}', signs: '{timestamp}.{id}.{body}' },
+    value: 't={timestamp},v1={base64}',
+    signs: '{timestamp}.{id}.{body}',
   };
   const { id, secret } = await world.addEndpoint(receiver.url(), { delivery: { signature } });
   const expectSignedBy = async (key: string) => {

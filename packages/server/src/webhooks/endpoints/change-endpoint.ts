@@ -185,7 +185,9 @@ export function changedSettings(
   by: string,
 ): queries.EndpointSettings {
   return {
-    ...{ ...row, ...change, ...switched(row, enabled, by) },
+    ...row,
+    ...change,
+    ...switched(row, enabled, by),
     // Who sends back what a list has shown changes nothing of it.
     url: url === maskUrl(row.url) ? row.url : url,
   };

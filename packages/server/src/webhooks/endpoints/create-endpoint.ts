@@ -19,11 +19,22 @@ import { countEndpointsOf, type EndpointSettings, insertEndpoint } from './queri
 
 /** The settings of an endpoint of which nothing is said. */
 const defaults: Omit<EndpointSettings, 'url'> = {
-  ...{ description: null, uid: null, name: null, labels: {} },
-  ...{ event_types: ['*'], stores: null, where: null },
-  ...{ enabled: true, disabled_reason: null, disabled_by: null },
-  ...{ max_attempts: null, retry_schedule: null, rate_limit: null, disable_after_days: null },
-  ...{ ordered: 'none', when_stuck: 'block' },
+  description: null,
+  uid: null,
+  name: null,
+  labels: {},
+  event_types: ['*'],
+  stores: null,
+  where: null,
+  enabled: true,
+  disabled_reason: null,
+  disabled_by: null,
+  max_attempts: null,
+  retry_schedule: null,
+  rate_limit: null,
+  disable_after_days: null,
+  ordered: 'none',
+  when_stuck: 'block',
 };
 
 /**
@@ -50,7 +61,10 @@ export async function createEndpoint(
   refuseSameHeader(sending, Object.keys(headers));
   const endpoint = {
     ...changedSettings({ ...defaults, url }, settings, actor.name),
-    ...{ id, tenant, ...sending, ...sealHeaders(options.secretBox(), id, headers) },
+    id,
+    tenant,
+    ...sending,
+    ...sealHeaders(options.secretBox(), id, headers),
     secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {

@@ -134,7 +134,8 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     disabled_reason: null,
     disabled_at: null,
     disabled_by: null,
-    ...{ ordered: 'none', when_stuck: 'block' },
+    ordered: 'none',
+    when_stuck: 'block',
     max_attempts: null,
     retry_schedule: null,
     rate_limit: null,
@@ -301,9 +302,7 @@ test('an operator disables an endpoint; enabling it closes its breaker', async (
     disabled_at: disabled.updated_at,
     disabled_by: 'first admin',
   });
-  expect(await change(id, { enabled: false })).toMatchObject({
-    disabled_at: disabled.disabled_at,
-  });
+  expect(await change(id, { enabled: false })).toMatchObject({ disabled_at: disabled.disabled_at });
   expect(disabled.breaker.state).toBe('open');
   await service.db.query(sql`
     update webhook_endpoints set paused_until = now() - interval '1 second', disabled_reason = 'gone'

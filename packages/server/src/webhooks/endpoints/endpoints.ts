@@ -34,10 +34,7 @@ export async function listEndpoints(
   );
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
   const shown = data.map(toListed);
-  return {
-    data: request.include === undefined ? shown : await withFaring(db, shown),
-    next_cursor,
-  };
+  return { data: request.include === undefined ? shown : await withFaring(db, shown), next_cursor };
 }
 
 /** The endpoint with this id, and how it fared if that is asked for. Throws 404 `endpoint_not_found`. */

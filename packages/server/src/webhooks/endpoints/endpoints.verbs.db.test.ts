@@ -397,10 +397,7 @@ test('of more than 5,000 live deliveries the rest is left to a job', async () =>
     },
   ]);
   expect(pokes).toEqual([1]);
-  expect(audited.at(-1)?.after).toEqual({
-    job: expect.any(String),
-    discarded: 5000,
-  });
+  expect(audited.at(-1)?.after).toEqual({ job: expect.any(String), discarded: 5000 });
 });
 
 test('a uid names one endpoint of a tenant, until that is deleted', async () => {

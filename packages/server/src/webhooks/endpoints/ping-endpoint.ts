@@ -49,7 +49,8 @@ export async function pingEndpoint(
     const body = payloadText(payload, options.maxPayloadBytes, sample?.text);
     const own = {
       tenant,
-      ...{ store: null, group: null },
+      store: null,
+      group: null,
       type,
       occurredAt,
       body,

@@ -61,8 +61,11 @@ test('tells the last error in words, the newest attempts and how it answered', a
   const listed = data.find((row: { id: string }) => row.id === id);
   expect(listed).toMatchObject({ health: 'degraded', hours: {} });
   expect(listed.last_error).toEqual({
-    ...{ at: after.attempts[0].started_at, delivery_id: failed },
-    ...{ failure_class: 'status', status: 500, error: after.last_error.error },
+    at: after.attempts[0].started_at,
+    delivery_id: failed,
+    failure_class: 'status',
+    status: 500,
+    error: after.last_error.error,
   });
   const { webhooks } = (await world.call('GET', '/stats/overview')).json;
   expect(webhooks.endpoints[0].last_error).toEqual(listed.last_error);

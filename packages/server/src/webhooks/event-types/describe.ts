@@ -50,7 +50,11 @@ const headers = (
     ['webhook-signature', 'by Standard Webhooks: v1, and the signature in base64'],
   ] as const
 ).map(([name, description]) => ({
-  ...{ name, in: 'header', required: true, description, schema: { type: 'string' } },
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string' },
 }));
 
 function escaped(name: string): string {

@@ -26,7 +26,8 @@ const report = (service: Service, type: string, data: unknown, more: object = {}
 test('keeps what is said of a type as it was spelled, replaces it, and lists types in order', async () => {
   const body = '{"schema":{"type":"object"},"sample":{"n":9007199254740993}}';
   const made = await warning.call('PUT', '/webhook/event-types/order.paid', {
-    ...{ body, headers: { 'content-type': 'application/json' } },
+    body,
+    headers: { 'content-type': 'application/json' },
   });
   expect(made.status, made.text).toBe(200);
   expect(made.json).toMatchObject({ type: 'order.paid', description: null, deprecated: false });

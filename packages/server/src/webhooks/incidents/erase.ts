@@ -132,7 +132,10 @@ type Kept = {
 };
 
 const noneKept: Kept = {
-  ...{ keysUntil: null, rowsUntil: null, underWayUntil: null, hasDeadLetters: false },
+  keysUntil: null,
+  rowsUntil: null,
+  underWayUntil: null,
+  hasDeadLetters: false,
 };
 
 /** What is kept of one more batch, too. One value holds for all: there may be many thousands of batches. */
@@ -166,11 +169,7 @@ function remainsOf(erased: Erased, kept: Kept): Remain[] {
       until: hasDeadLetters ? null : rowsUntil,
       note: `That the incidents were: their ids, types, times and sizes, and the state of each delivery.${hasDeadLetters ? ' Some are dead letters, which stay until they are purged.' : ''}`,
     },
-    {
-      what: 'receivers',
-      until: null,
-      note: 'What was delivered before is with its receivers.',
-    },
+    { what: 'receivers', until: null, note: 'What was delivered before is with its receivers.' },
     {
       what: 'hot_pages',
       until: null,

@@ -128,14 +128,18 @@ test('an incident that costs a filter too much is delivered, and the log says so
   const id = await makeEndpoint(tenant, { where: 'any(tags) = "x" or any(tags) = "y"' });
   const told: unknown[] = [];
   const { one: reportIncident } = createReportIncident(service.db, {
-    ...{ clock: Date.now, maxAttempts: 8, maxPayloadBytes: 300_000 },
+    clock: Date.now,
+    maxAttempts: 8,
+    maxPayloadBytes: 300_000,
     wakeUp: { wake() {}, headStart: () => null },
     log: { warn: (more: unknown) => void told.push(more) },
   });
   const tags = Array(60_000).fill('a');
   const answer = await reportIncident({ tenants: null } as Actor, {
     request: { tenant, type: 'incident.created', data: { tags } },
-    ...{ dataSource: undefined, requestId: 'req_1', traceParent: null },
+    dataSource: undefined,
+    requestId: 'req_1',
+    traceParent: null,
   });
   expect(answer.deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([id]);
   expect(told).toEqual([{ incident: answer.id, tenant, filters: 1 }]);

@@ -249,10 +249,7 @@ test('the room of a head start is given back when nothing could be stored', asyn
     },
   );
   const request = { tenant: freshTenant(), type: 'incident.created', data: {} };
-  const reported = reportIncident({ tenants: null } as Actor, {
-    request,
-    ...origin,
-  });
+  const reported = reportIncident({ tenants: null } as Actor, { request, ...origin });
   await expect(reported).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(begun).toEqual([[]]);
 });

@@ -104,12 +104,20 @@ export async function listIncidents(
   const { incidentId: id, deliveryId, endpointId, otherId } = named;
   const source = {
     tenants: tenant === undefined ? actor.tenants : [tenant],
-    ...{ id, deliveryId, from, to },
+    id,
+    deliveryId,
+    from,
+    to,
     hasFailed: filters.deliveries === 'failed',
   };
   const sought = {
-    ...{ type, store, endpointId, otherId, text: soughtText(filters.text, actor) },
-    ...{ status: filters.delivery_status, failureClass: filters.failure_class },
+    type,
+    store,
+    endpointId,
+    otherId,
+    text: soughtText(filters.text, actor),
+    status: filters.delivery_status,
+    failureClass: filters.failure_class,
     code: filters.last_status,
   };
   const search = searchKindOf(sought);

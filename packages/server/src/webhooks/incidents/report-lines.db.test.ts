@@ -87,7 +87,10 @@ describe('a batch', () => {
     expect((await post(sent, key)).json).toMatchObject({ accepted: 29, duplicates: 1 });
     const before = await count('a.again');
     expect((await post(sent, key)).json).toMatchObject({
-      ...{ accepted: 0, duplicates: 30, deliveries: 0, rejected_count: 0 },
+      accepted: 0,
+      duplicates: 30,
+      deliveries: 0,
+      rejected_count: 0,
     });
     sent[2] = line(99, { type: 'a.again' });
     const changed = await post(sent, { 'idempotency-key': '"night"' });
@@ -167,7 +170,9 @@ describe('a batch that breaks off says what is stored, and where to go on', () =
       yield Buffer.from(sent.slice(600).join('\n'));
     }
     const answer = await fetch(`${service.url}/api/v1/incidents`, {
-      ...{ method: 'POST', body: halves(), duplex: 'half' as const },
+      method: 'POST',
+      body: halves(),
+      duplex: 'half' as const,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/jsonl' },
     });
     expect([answer.status, await answer.json()]).toEqual([

@@ -127,8 +127,11 @@ class Tally {
 
   answer(): ReportedLines {
     return {
-      ...{ accepted: this.#accepted, duplicates: this.#duplicates, deliveries: this.#deliveries },
-      ...{ rejected: this.#rejections.first(), rejected_count: this.#rejections.count },
+      accepted: this.#accepted,
+      duplicates: this.#duplicates,
+      deliveries: this.#deliveries,
+      rejected: this.#rejections.first(),
+      rejected_count: this.#rejections.count,
       ...(this.#heldBack > 0 && { held_back: this.#heldBack }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
     };

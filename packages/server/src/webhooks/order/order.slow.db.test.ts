@@ -17,13 +17,12 @@ const start = (role: 'api' | 'drainer') =>
   startService(
     {
       ...loadSettings({
-        ...{
-          DATABASE_URL: world.db.url,
-          SVC_DATA_DIR: world.dataDir,
-          SVC_PORT: '0',
-          SVC_ROLES: role,
-        },
-        ...{ SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_WEBHOOK_TIMEOUT_SECONDS: '2' },
+        DATABASE_URL: world.db.url,
+        SVC_DATA_DIR: world.dataDir,
+        SVC_PORT: '0',
+        SVC_ROLES: role,
+        SVC_ALLOW_TARGETS: '127.0.0.0/8',
+        SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
       }),
       waits: { ...usualWaits, lanesMillis: 100 },
     },

@@ -39,7 +39,10 @@ const states = async () =>
 test('the story of an endpoint tells a tenant that an operator polled, and not by which token', async () => {
   const path = `/webhook/endpoints/${endpoint.id}?include=story`;
   expect((await service.call('GET', path)).json.story.polled).toEqual({
-    ...{ polled_at: null, polled_by: null, handed_out: 0, handed_out_since: null },
+    polled_at: null,
+    polled_by: null,
+    handed_out: 0,
+    handed_out_since: null,
   });
   await poll();
   const { token } = await service.makeToken({ scopes: ['webhooks:read'], tenants: [tenant] });
@@ -85,8 +88,10 @@ describe('a poll', () => {
     expect(await states()).toEqual(Array(5).fill('queued'));
     const path = `/webhook/endpoints/${endpoint.id}?include=story`;
     expect((await service.call('GET', path)).json.story.polled).toMatchObject({
-      ...{ polled_at: expect.any(String), polled_by: 'first admin' },
-      ...{ handed_out: 2, handed_out_since: expect.any(String) },
+      polled_at: expect.any(String),
+      polled_by: 'first admin',
+      handed_out: 2,
+      handed_out_since: expect.any(String),
     });
     const second = await poll({ limit: '2', after: first.json.next_cursor });
     expect(numbersOf(second)).toEqual([2, 3]);
@@ -301,10 +306,12 @@ describe('an endpoint that is polled', () => {
     const path = `/webhook/endpoints/${endpoint.id}`;
     const change = (body: object, to = path) => service.call('PATCH', to, { body });
     expect(await change({ url: 'pull:' })).toMatchObject({
-      ...{ status: 200, json: { url: 'pull:', type: 'pull', warnings: [] } },
+      status: 200,
+      json: { url: 'pull:', type: 'pull', warnings: [] },
     });
     expect((await change({ url: 'https://a.example/' })).json).toMatchObject({
-      ...{ status: 400, errors: [{ path: '/url' }] },
+      status: 400,
+      errors: [{ path: '/url' }],
     });
     const push = { tenant, url: 'http://127.0.0.1:9/hook' };
     const { id } = (await service.call('POST', '/webhook/endpoints', { body: push })).json;

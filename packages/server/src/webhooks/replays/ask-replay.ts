@@ -37,11 +37,7 @@ export async function previewReplay(
   { actor, body, params }: ReplayCall,
 ): Promise<ReplayPreview> {
   const endpoint = await getEndpoint(db, actor, params.id);
-  return preview(db, options, {
-    endpoint,
-    body,
-    scope: await toScope(db, endpoint, body),
-  });
+  return preview(db, options, { endpoint, body, scope: await toScope(db, endpoint, body) });
 }
 
 async function preview(
@@ -89,8 +85,13 @@ export async function createReplay(
       });
     }
     await queries.insertReplay(connection, {
-      ...{ ...scope, id, selection: body.only ?? 'missed', keepsIds: body.ids === 'same' },
-      ...{ rate: body.rate ?? null, maxAttempts: options.maxAttempts, rowsTotal: count },
+      ...scope,
+      id,
+      selection: body.only ?? 'missed',
+      keepsIds: body.ids === 'same',
+      rate: body.rate ?? null,
+      maxAttempts: options.maxAttempts,
+      rowsTotal: count,
       createdBy: actor.name,
     });
     const job = await getReplay(connection, actor, id);

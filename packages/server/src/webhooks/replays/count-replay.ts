@@ -18,7 +18,13 @@ export type CountedReplay = {
 };
 
 const none = {
-  ...{ missed: 0, discarded: 0, failed: 0, delivered: 0, waiting: 0, unwanted: 0, erased: 0 },
+  missed: 0,
+  discarded: 0,
+  failed: 0,
+  delivered: 0,
+  waiting: 0,
+  unwanted: 0,
+  erased: 0,
 };
 
 /**

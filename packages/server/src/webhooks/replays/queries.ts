@@ -214,7 +214,11 @@ export async function makeDeliveries(
   const made = await db.query(sql`
     with given as materialized (
       select given.*, ${randomText} as random from ${givenRows('given', rows, {
-        ...{ incidentId: 'text', type: 'text', timeText: 'text', firstKey: 'text', place: 'int' },
+        incidentId: 'text',
+        type: 'text',
+        timeText: 'text',
+        firstKey: 'text',
+        place: 'int',
       })}
     )
     insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
@@ -288,8 +292,13 @@ export async function findOverlapping(
 }
 
 export const replayTable: PacedTable = {
-  ...{ name: 'replays', requestedAt: 'created_at', isInReach: isOfTenants, kind: raw(`'replay'`) },
-  ...{ columns, dueAt: raw('j.ready_at'), ended: [raw('ready_at = null'), raw('error = null')] },
+  name: 'replays',
+  requestedAt: 'created_at',
+  isInReach: isOfTenants,
+  kind: raw(`'replay'`),
+  columns,
+  dueAt: raw('j.ready_at'),
+  ended: [raw('ready_at = null'), raw('error = null')],
 };
 
 /** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
@@ -297,9 +306,13 @@ export const findReplay = (db: Queryable, reach: Reach, id: string) =>
   findJobRow<ReplayRow>(db, replayTable, columns, { id, reach });
 
 export const listedReplays: ListedTable = {
-  ...{ ...replayTable, state: raw('j.state'), error: raw('j.error') },
-  ...{ startedAt: null, finishedAt: 'finished_at' },
-  ...{ requestedBy: raw('j.created_by'), done: raw('j.rows_done + j.rows_skipped') },
+  ...replayTable,
+  state: raw('j.state'),
+  error: raw('j.error'),
+  startedAt: null,
+  finishedAt: 'finished_at',
+  requestedBy: raw('j.created_by'),
+  done: raw('j.rows_done + j.rows_skipped'),
   total: raw('j.rows_total'),
   told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,

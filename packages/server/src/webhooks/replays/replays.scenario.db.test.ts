@@ -34,7 +34,13 @@ describe('what an endpoint never got', () => {
     for (const n of [1, 2, 3]) await reportedAs('incident.created', { n });
     const { id: endpoint } = await world.addEndpoint(receiver.url());
     expect(await preview(endpoint, since)).toMatchObject({
-      ...{ count: 3, missed: 3, discarded: 0, failed: 0, delivered: 0, waiting: 0, notes: [] },
+      count: 3,
+      missed: 3,
+      discarded: 0,
+      failed: 0,
+      delivered: 0,
+      waiting: 0,
+      notes: [],
     });
     const job = await replay(endpoint, since);
     expect(job).toMatchObject({ only: 'missed', rows_total: 3, rows_done: 3, rows_skipped: 0 });
@@ -135,7 +141,9 @@ describe('what an endpoint never got', () => {
       const range = { ...since, until };
       const wanted = gets[endpoint] ?? [];
       expect(await preview(endpoint, range), JSON.stringify(subscriptions[n])).toMatchObject({
-        ...{ count: wanted.length, missed: wanted.length, filtered_until: null },
+        count: wanted.length,
+        missed: wanted.length,
+        filtered_until: null,
         unwanted: reports.length - wanted.length,
       });
       expect((await preview(endpoint, { ...range, filters: 'ignore' })).count).toBe(60);

@@ -44,7 +44,10 @@ export function listReplaysAsJobs(
   until: string;
 }> {
   return {
-    ...{ kind: 'replay', scope: 'dlq:operate', unit: 'deliveries', path: '/webhook/replays' },
+    kind: 'replay',
+    scope: 'dlq:operate',
+    unit: 'deliveries',
+    path: '/webhook/replays',
     table: listedReplays,
     summary({ told: { endpoint_id, only, incident_id, since, until } }) {
       const of =

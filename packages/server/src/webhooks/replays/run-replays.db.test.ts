@@ -41,7 +41,10 @@ beforeEach(async () => {
 
 const log = pino({ level: 'silent' });
 const options = {
-  ...{ wakeUp: { wake() {} }, deliveryDays: 30, settleMillis: 0, log },
+  wakeUp: { wake() {} },
+  deliveryDays: 30,
+  settleMillis: 0,
+  log,
   filter: new ReplayFilter(log),
 };
 const share = (on: Database = db) => runShare(on, options);
@@ -60,10 +63,21 @@ async function report(count: number, tenant = 'T'): Promise<string[]> {
 async function ask(more: Partial<NewReplay> = {}): Promise<string> {
   const id = newId('rpl');
   await insertReplay(db, {
-    ...{ id, tenant: 'T', endpointId: endpoint.id, selection: 'all', keepsIds: false },
-    ...{ from: '2000-01-01T00:00:00Z', until: new Date().toISOString(), incidentId: null },
-    ...{ eventTypes: null, ignoresFilters: false, rate: null, maxAttempts: 8, rowsTotal: 0 },
-    ...{ createdBy: 'test', ...more },
+    id,
+    tenant: 'T',
+    endpointId: endpoint.id,
+    selection: 'all',
+    keepsIds: false,
+    from: '2000-01-01T00:00:00Z',
+    until: new Date().toISOString(),
+    incidentId: null,
+    eventTypes: null,
+    ignoresFilters: false,
+    rate: null,
+    maxAttempts: 8,
+    rowsTotal: 0,
+    createdBy: 'test',
+    ...more,
   });
   return id;
 }
@@ -281,8 +295,12 @@ describe('a filter', () => {
     await payloads((n) => `{"n":${n}}`, ids);
     await subscribe('n >= 1999');
     const scope = {
-      ...{ tenant: 'T', endpointId: endpoint.id, from: '2000-01-01T00:00:00Z' },
-      ...{ until: new Date().toISOString(), incidentId: null, eventTypes: null },
+      tenant: 'T',
+      endpointId: endpoint.id,
+      from: '2000-01-01T00:00:00Z',
+      until: new Date().toISOString(),
+      incidentId: null,
+      eventTypes: null,
       ignoresFilters: false,
     };
     const count = (stepMillis: number) => {
@@ -291,7 +309,7 @@ describe('a filter', () => {
         now += stepMillis;
         return now - stepMillis;
       };
-      return countReplay(db, scope, { ...{ days: 30, hasFilter: true, log }, clock });
+      return countReplay(db, scope, { days: 30, hasFilter: true, log, clock });
     };
     expect(await count(0)).toMatchObject({
       counts: { missed: 101, unwanted: 1999 },

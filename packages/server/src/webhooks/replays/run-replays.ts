@@ -47,7 +47,11 @@ export function runShare(
 }
 
 const nothing: queries.ReplayShare = {
-  ...{ done: 0, skipped: 0, place: null, isLast: false, waitSeconds: 0 },
+  done: 0,
+  skipped: 0,
+  place: null,
+  isLast: false,
+  waitSeconds: 0,
 };
 
 /** Makes the next deliveries, in the order of the reports, as many as its rate and those that wait already allow. */

@@ -198,10 +198,7 @@ function scalarElement(
     case 'instant': {
       const micros = struct({ 2: struct({}) });
       const timestamp = struct({ 1: { type: 'bool', value: true }, 2: micros });
-      return {
-        ...of(physical.int64, converted.timestampMicros),
-        10: struct({ 8: timestamp }),
-      };
+      return { ...of(physical.int64, converted.timestampMicros), 10: struct({ 8: timestamp }) };
     }
   }
 }

@@ -103,11 +103,9 @@ async function orderOf(file: Buffer) {
 function cutAll(rows: number, begin: number, kind: Cut['kind']): Cut[] {
   const ends = [0, Math.min(begin, rows)];
   while ((ends.at(-1) ?? rows) < rows) ends.push(Math.min((ends.at(-1) ?? 0) + 61_440, rows));
-  return ends.slice(1).map((until, index) => ({
-    kind: index === 0 ? kind : 'cold',
-    first: ends[index] ?? 0,
-    until,
-  }));
+  return ends
+    .slice(1)
+    .map((until, index) => ({ kind: index === 0 ? kind : 'cold', first: ends[index] ?? 0, until }));
 }
 
 const sizes: Source[] = [

@@ -195,12 +195,7 @@ class GroupCutter {
     await this.#closeFile();
     const { cold, slice, signal } = this.#snapshot;
     const places = await cold.duckdb.run<Place>(
-      placesSql(piece, {
-        slice,
-        leastBytes,
-        offset: this.#weight,
-        groupBytes: this.#groupBytes,
-      }),
+      placesSql(piece, { slice, leastBytes, offset: this.#weight, groupBytes: this.#groupBytes }),
       { signal, timeoutMillis: 600_000 },
     );
     for (const { number, count, first, last, weight } of places) {

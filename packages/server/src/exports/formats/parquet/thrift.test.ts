@@ -59,7 +59,10 @@ const columns = ['event_id', 'bytes', 'occurred_at'];
 /** A row group of one column, whose pages stand at these offsets of a file. */
 function footerOf(offset: number, dictionary: number | null): Buffer {
   const meta = struct({
-    ...{ 1: i32(6), 5: i64(3), 7: i64(99), 9: i64(offset) },
+    1: i32(6),
+    5: i64(3),
+    7: i64(99),
+    9: i64(offset),
     ...(dictionary === null ? {} : { 11: i64(dictionary), 14: i64(offset + 50), 15: i32(32) }),
   });
   const column = struct({ 2: i64(0), 3: meta, 4: i64(offset + 60), 6: i64(offset + 70) });
@@ -103,8 +106,6 @@ function groupOf(footer: Buffer): ThriftStruct {
 test('a file with other columns is refused', () => {
   expect(() => readFooter(footerOf(4, null), { columns: ['event_id'] })).toThrow('other columns');
   expect(() =>
-    readFooter(footerOf(4, null), {
-      columns: ['event_id', 'kind', 'occurred_at'],
-    }),
+    readFooter(footerOf(4, null), { columns: ['event_id', 'kind', 'occurred_at'] }),
   ).toThrow('other columns');
 });

@@ -42,8 +42,12 @@ async function startTestExports() {
   const context = (more: Partial<WorkContext> = {}): WorkContext => ({
     db,
     source: {
-      ...{ db, cold, encoders: createGate(2) },
-      ...{ spillDir: spoolDir, spillBytes: 2 ** 30, spoolDir },
+      db,
+      cold,
+      encoders: createGate(2),
+      spillDir: spoolDir,
+      spillBytes: 2 ** 30,
+      spoolDir,
     },
     store: cold.store,
     fence,
@@ -98,19 +102,7 @@ async function startTestExports() {
     take: (): Promise<TakenJob<StoredJob>> => vi.waitUntil(tryTake, { timeout: 120_000 }),
     attempt,
     /** The store, but something is done before an object is put. */
-    storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'> {
-      const { store } = cold;
-      return {
-        store: {
-          ...store,
-          async put(key, path, signal) {
-            await beforePut(key);
-            signal?.throwIfAborted();
-            await store.put(key, path, signal);
-          },
-        },
-      };
-    },
+    storeWith: (beforePut: BeforePut) => ({ store: watchPuts(cold.store, beforePut) }),
     job,
     /** The bytes of a file as its objects hold them. */
     async file(id: string): Promise<Buffer> {
@@ -127,6 +119,19 @@ async function startTestExports() {
     async stop(): Promise<void> {
       await cold.close();
       await db.drop();
+    },
+  };
+}
+
+type BeforePut = (key: string) => Promise<void> | void;
+
+function watchPuts(store: ColdStore['store'], beforePut: BeforePut): ColdStore['store'] {
+  return {
+    ...store,
+    async put(key, path, signal) {
+      await beforePut(key);
+      signal?.throwIfAborted();
+      await store.put(key, path, signal);
     },
   };
 }

@@ -36,7 +36,11 @@ export function schedulesOf(service: () => TestService) {
   /** Stores records of a day with these ids. */
   const store = async (tenant: string, ids: readonly string[]) => {
     const records = ids.map((event_id) => ({
-      ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
+      tenant,
+      store: 'A',
+      event_id,
+      occurred_at: '2001-03-01T00:00:00Z',
+      enrichment: {},
     }));
     const { json } = await service().call('POST', '/enrichment/records', { body: { records } });
     expect(json.accepted).toBe(ids.length);

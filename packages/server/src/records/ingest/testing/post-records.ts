@@ -52,7 +52,10 @@ export function numberedRecords(
   more: (n: number) => object = () => ({}),
 ) {
   return Array.from({ length: count }, (_, n) => ({
-    ...{ tenant, store: 'S', event_id: `e${n}`, occurred_at: '2001-01-01T00:00:00Z' },
+    tenant,
+    store: 'S',
+    event_id: `e${n}`,
+    occurred_at: '2001-01-01T00:00:00Z',
     enrichment: { n },
     ...more(n),
   }));
@@ -69,8 +72,11 @@ export async function storeRecords(
 
 /** Options of `createIngest` whose limits no test comes near. */
 export const ingestLimits = {
-  ...{ maxRecords: 100_000, maxBatchBytes: 2 ** 27, maxEnrichmentBytes: 2 ** 18 },
-  ...{ inFlightBytes: 2 ** 28, writers: 4 },
+  maxRecords: 100_000,
+  maxBatchBytes: 2 ** 27,
+  maxEnrichmentBytes: 2 ** 18,
+  inFlightBytes: 2 ** 28,
+  writers: 4,
   clock: () => Date.parse('2026-06-01T00:00:00Z'),
 };
 

@@ -24,11 +24,7 @@ export async function openColdStore(blobDir?: string): Promise<ColdStore> {
   const log = createLog('silent');
   const dir = blobDir ?? join(root, 'blobs');
   const store = createFileStore(dir);
-  const objects = createObjectReader(store, {
-    dir: join(root, 'reader'),
-    maxBytes: 2 ** 28,
-    log,
-  });
+  const objects = createObjectReader(store, { dir: join(root, 'reader'), maxBytes: 2 ** 28, log });
   const duckdb = createDuckDb({
     memoryBytes: 256 * 2 ** 20,
     // As in the service: with several, DuckDB writes files in another way.

@@ -51,7 +51,9 @@ export function openTail(
       const ended = new Promise<void>((end) => answer.once('close', end));
       answer.on('error', () => {});
       resolve({
-        ...{ status: answer.statusCode ?? 0, events, ended },
+        status: answer.statusCode ?? 0,
+        events,
+        ended,
         requestId: answer.headers['x-request-id'],
         lastId: () => id,
         seen: () =>

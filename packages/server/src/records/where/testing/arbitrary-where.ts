@@ -146,10 +146,7 @@ const scalar = fc.oneof(
 const { value } = fc.letrec<{ value: Json; object: Json; array: Json }>((tie) => ({
   value: fc.oneof({ maxDepth: 3, withCrossShrink: true }, scalar, tie('object'), tie('array')),
   object: fc
-    .uniqueArray(fc.tuple(key, tie('value')), {
-      selector: ([key]) => key,
-      maxLength: 4,
-    })
+    .uniqueArray(fc.tuple(key, tie('value')), { selector: ([key]) => key, maxLength: 4 })
     .map((members) =>
       json(`{${members.map(([key, { text }]) => `${JSON.stringify(key)}:${text}`).join(',')}}`),
     ),
@@ -167,10 +164,7 @@ const times = [
 ];
 
 const record = fc.record({
-  members: fc.uniqueArray(fc.tuple(key, value), {
-    selector: ([key]) => key,
-    maxLength: 6,
-  }),
+  members: fc.uniqueArray(fc.tuple(key, value), { selector: ([key]) => key, maxLength: 6 }),
   labels: fc.record({ kind: labels, source: labels, model: labels }),
   confidence: fc.option(fc.constantFrom(...confidences)),
   occurred_at: fc.constantFrom(...times),

@@ -66,10 +66,7 @@ async function withEraser<T>(
     ...more,
     objects,
     audit: createAudit(),
-    incidents: {
-      plan: async () => erased,
-      erase: async () => ({ erased, remains: [] }),
-    },
+    incidents: { plan: async () => erased, erase: async () => ({ erased, remains: [] }) },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });
   try {

@@ -50,7 +50,15 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
     const runner = `runner-${++runners}`;
     const spoolDir = join(dir, runner);
     return {
-      ...{ db, duckdb, store, fence, spoolDir, runner, graceSeconds: 0, log, pace: unpaced },
+      db,
+      duckdb,
+      store,
+      fence,
+      spoolDir,
+      runner,
+      graceSeconds: 0,
+      log,
+      pace: unpaced,
       ...more,
     };
   };

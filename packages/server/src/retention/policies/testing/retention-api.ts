@@ -63,18 +63,21 @@ async function startRetentionApi(): Promise<RetentionApi> {
   const audit = createAudit();
   const guard = createSignInGuard(db, { clock: systemClock, log });
   addAccessRoutes(http, db, {
-    ...{ clock: systemClock, cursorKey: () => key, audit, guard },
-    ...{ idleSeconds: 0, people: null, personTokenDays: 0, isFramed: false },
+    clock: systemClock,
+    cursorKey: () => key,
+    audit,
+    guard,
+    idleSeconds: 0,
+    people: null,
+    personTokenDays: 0,
+    isFramed: false,
     sealer: () => ({ keys: [{ id: '01', key }], dataDir: dir }),
   });
   const objects = createFileStore(dir);
   const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
   const watch = createStoreWatch({ store: objects, fence, log });
   const store = { fence, watch, store: objects };
-  addRetentionRoutes(http, db, {
-    ...{ cursorKey: () => key, audit, log, store, poke },
-    graceSeconds: 0,
-  });
+  addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, store, poke, graceSeconds: 0 });
   const makeToken = async (request: Partial<NewToken>) => {
     const maker = { creator: null, nowMillis: systemClock() };
     return (await createToken(db, { name: 'test', ...request }, maker)).token;

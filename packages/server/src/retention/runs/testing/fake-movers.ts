@@ -5,7 +5,10 @@ import type { Movers, TenantJob } from '../do-run.ts';
 
 /** What the work on a tenant answers that finds nothing to do. */
 export const nothingDone: TenantOutcome = {
-  ...{ movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 },
+  movedCount: 0,
+  movedBytes: 0,
+  deletedCount: 0,
+  failedMoves: 0,
   isBusy: false,
 };
 

@@ -25,13 +25,7 @@ export type Verifying = ColdData & {
 };
 
 /** What a verification that found nothing says. */
-export const clean = {
-  state: 'completed',
-  ok: true,
-  problem_count: 0,
-  problems: [],
-  error: null,
-};
+export const clean = { state: 'completed', ok: true, problem_count: 0, problems: [], error: null };
 
 const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 

@@ -140,7 +140,8 @@ export async function countStatuses(
 
 /** Whoever acts, and what puts nothing on record. */
 export const silentAct: Act = {
-  ...{ actor: testActor, request: {} as Act['request'] },
+  actor: testActor,
+  request: {} as Act['request'],
   audit: async () => {},
 };
 
@@ -154,7 +155,9 @@ export function makeBulkJob(db: Queryable, id: string, more: Partial<NewBulkJob>
 
 /** What a bulk job needs beside the database: nobody is woken or on hold, and nothing is put on record. */
 export const jobParts = {
-  ...{ wakeUp: { wake() {} }, audit: async () => {}, isOnHold: async () => false },
+  wakeUp: { wake() {} },
+  audit: async () => {},
+  isOnHold: async () => false,
 };
 
 /** Does all bulk jobs to their ends, as far as they need not wait. */
