@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { madeFolder } from '../../test/folder.ts';
@@ -15,6 +15,9 @@ test('makes the folders that are missing, and names the first of them', async ()
   await writeFile(join(folder, 'file'), '');
   await expect(makeFolders(join(folder, 'file', 'a'))).rejects.toThrow('ENOTDIR');
   await expect(makeFolders(join(folder, 'file'))).rejects.toThrow('EEXIST');
+  // What is there cannot be looked at: by a link to itself here, on a disk that fails for a moment elsewhere.
+  await symlink('loop', join(folder, 'loop'));
+  await expect(makeFolders(join(folder, 'loop'))).rejects.toThrow('ELOOP');
 });
 
 test.runIf(process.platform === 'linux')(

@@ -12,21 +12,22 @@ export async function makeFolders(path: string, mode = 0o777): Promise<string | 
       return path;
     } catch (error) {
       // Another process may have made it at the same moment.
-      const isThere = await stat(path).then(
-        (found) => found.isDirectory(),
-        () => false,
-      );
-      if (!isThere) throw error;
+      const found = await stat(path).catch((fault: unknown) => {
+        // What is there cannot be looked at, for a while perhaps: that is no file in the place of a folder.
+        throw codeOf(error) === 'EEXIST' && codeOf(fault) !== 'ENOENT' ? fault : error;
+      });
+      if (!found.isDirectory()) throw error;
       return undefined;
     }
   };
   try {
     return await make();
   } catch (error) {
-    const isAboveMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    if (!isAboveMissing || dirname(path) === path) throw error;
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
     const first = await makeFolders(dirname(path), mode);
     const made = await make();
     return first ?? made;
   }
 }
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
