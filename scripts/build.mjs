@@ -230,12 +230,15 @@ function escapeUnit(unit) {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** A module that looks for files beside itself goes on from where it was, not from where the bundle is. */
+/**
+ * A module that looks for files beside itself goes on from where it was, not from where the bundle is. The bundler's own
+ * module is no file: it looks from the bundle for what is installed beside it.
+ */
 function keepPlaces(folder) {
   return {
     name: 'keep-places',
     transform(code, id) {
-      if (!code.includes('import.meta.url')) return null;
+      if (id.startsWith('\0') || !code.includes('import.meta.url')) return null;
       const place = JSON.stringify(relative(folder, id));
       return code.replaceAll('import.meta.url', `new URL(${place}, import.meta.url).href`);
     },

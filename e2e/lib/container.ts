@@ -13,9 +13,9 @@ import { ownCommand } from './installation.ts';
 export type Container = {
   /**
    * The command that runs svcctl in there, as root with these capabilities only, and with its files in a folder that is
-   * closed to other users.
+   * closed to other users; without `/proc`, as in a bare chroot, if that is asked for.
    */
-  command(capabilities: readonly string[]): string[];
+  command(capabilities: readonly string[], options?: { hasProc: boolean }): string[];
   close(): Promise<void>;
 };
 
@@ -53,9 +53,10 @@ export async function openContainer(): Promise<Container | undefined> {
     return undefined;
   }
   return {
-    command: (capabilities) => [
+    command: (capabilities, { hasProc } = { hasProc: true }) => [
       'nsenter',
       `--mount=/proc/${holder.pid}/ns/mnt`,
+      ...(hasProc ? [] : hide(join(newRoot, 'proc'))),
       ...limitTo(['sys_chroot', ...capabilities]),
       'unshare',
       `--root=${newRoot}`,
@@ -64,6 +65,12 @@ export async function openContainer(): Promise<Container | undefined> {
     ],
     close,
   };
+}
+
+/** Words to put before a command that sees an empty folder in the place of this one. */
+function hide(folder: string): string[] {
+  const mount = 'mount -t tmpfs none "$0" && exec "$@"';
+  return ['unshare', '--mount', '--', 'sh', '-c', mount, folder];
 }
 
 /** Words to put before a command so that root keeps only these capabilities. */

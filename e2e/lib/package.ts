@@ -24,19 +24,19 @@ const quiet = ['--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline
 const unreachable = /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|NETUNREACH|HOSTUNREACH)/;
 
 /**
- * Packs the server and installs the package as npm does with `--ignore-scripts`. Any user may read the folder, as after
- * `npm install --global`.
+ * Packs the server and installs the package as `npm install --global --ignore-scripts` does: what it depends on lies below
+ * it, and nowhere above.
  */
 export async function installPackage(): Promise<Package> {
   const folder = await mkdtemp(join(tmpdir(), 'svcctl-package-'));
   await chmod(folder, 0o755);
   const archive = await pack(folder);
-  const options = [...quiet, '--ignore-scripts', '--prefix', folder];
+  const options = [...quiet, '--global', '--ignore-scripts', '--prefix', folder];
   const installed = await runNpm(['install', ...options, archive]);
   const isLinked = installed.code !== 0 && unreachable.test(installed.output);
-  if (isLinked) await link(folder, archive);
+  const home = join(folder, 'lib', 'node_modules', 'svcctl');
+  if (isLinked) await link(home, archive);
   else if (installed.code !== 0) throw new Error(`npm install failed:\n${installed.output}`);
-  const home = join(folder, 'node_modules', 'svcctl');
   const { stdout } = await promisify(execFile)('tar', ['--list', '--file', archive]);
   return {
     files: stdout.trim().split('\n'),
@@ -70,13 +70,12 @@ export async function installReceive(): Promise<{ folder: string; remove(): Prom
   return { folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) };
 }
 
-async function link(folder: string, archive: string): Promise<void> {
-  const home = join(folder, 'node_modules', 'svcctl');
+async function link(home: string, archive: string): Promise<void> {
   await mkdir(home, { recursive: true });
   const args = ['--extract', '--strip-components=1', '--directory', home, '--file', archive];
   await promisify(execFile)('tar', args);
   for (const name of Object.keys((await readManifest(home)).dependencies)) {
-    const place = join(folder, 'node_modules', name);
+    const place = join(home, 'node_modules', name);
     await mkdir(dirname(place), { recursive: true });
     await symlink(join(root, 'node_modules', name), place);
   }

@@ -83,6 +83,19 @@ if (container !== undefined) {
       expect(await readdir(installation.dataDir)).not.toContain('postgres.changing-owner');
     });
 
+    test('runs PostgreSQL where there is no /proc, and adopts it after kill -9', async () => {
+      const command = container.command(usual, { hasProc: false });
+      const first = await installation.start({}, command);
+      await ingestBatch(first, records);
+      const { pid } = await describePostgres();
+      await first.kill();
+      const second = await installation.start({}, command);
+      await expectRecords(second);
+      expect((await describePostgres()).pid).toBe(pid);
+      expect(await second.stop()).toEqual({ code: 0, signal: null });
+      expect(await installation.listPostgresProcesses()).toEqual([]);
+    });
+
     test('is told what to do where it can become nobody', async () => {
       const started = installation.spawn({}, container.command([]));
       expect(await started.waitForExit()).toEqual({ code: 1, signal: null });

@@ -7,7 +7,7 @@ import { makeFolders } from '../make-folders.ts';
 type PostgresBinaries = {
   readonly initdb: string;
   readonly postgres: string;
-  /** The search path of their libraries, if the package lacks links to these and cannot be written. */
+  /** The search path of their libraries, where the programs do not find these by themselves. */
   readonly libraries: string | undefined;
 };
 
@@ -55,14 +55,16 @@ export function findBinaryPackage(platform: string): string {
  * Makes the symbolic links that the programs need. npm packages cannot hold such links, so the package lists them in
  * `native/pg-symlinks.json` and makes them in its install script, which `npm install --ignore-scripts` skips. Without
  * them the programs do not find libpq and ICU. Where root has installed the package and an ordinary user runs it, they
- * are made in `spareDir` instead; then the result is the search path on which all libraries are found. Several
- * processes may do this at the same time.
+ * are made in `spareDir` instead; then the result is the search path on which all libraries are found. It is needed
+ * without `/proc`, too, as in a bare chroot: programs know by it where they lie. Several processes may do this at the
+ * same time.
  */
 export async function linkLibraries(
   packageDir: string,
   spareDir: string,
 ): Promise<string | undefined> {
   const links = await readManifest(packageDir);
+  const libraries = path.join(packageDir, 'native', 'lib');
   try {
     for (const { source, target } of links) {
       const link = path.join(packageDir, target);
@@ -70,7 +72,7 @@ export async function linkLibraries(
       // The link is relative, so that a node_modules that is moved or mounted elsewhere still works.
       await makeLink(path.relative(path.dirname(target), source), link);
     }
-    return undefined;
+    return (await exists('/proc/self/exe')) ? undefined : libraries;
   } catch (cause) {
     if (process.platform !== 'linux' || !isCode(cause, 'EACCES', 'EPERM', 'EROFS')) {
       throw unlinked(packageDir, cause);
@@ -85,7 +87,7 @@ export async function linkLibraries(
       await rm(link, { force: true });
       await makeLink(place, link);
     }
-    return [spareDir, path.join(packageDir, 'native', 'lib')].join(path.delimiter);
+    return [spareDir, libraries].join(path.delimiter);
   } catch (cause) {
     throw unlinked(packageDir, cause);
   }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRunning } from '../is-running.ts';
-import { isCode, unusable } from './embedded-binaries.ts';
+import { exists, isCode, unusable } from './embedded-binaries.ts';
 import { type ProgramUser, programOptions, runProgram } from './embedded-user.ts';
 
 /** What `postmaster.pid` says, and whether that process really serves this cluster. */
@@ -188,8 +188,9 @@ async function isServing(pid: number, clusterDir: string): Promise<boolean> {
     }
   } catch (error) {
     // ENOENT means a zombie or a process that has just gone. Any other error means that /proc is closed to us; then
-    // connecting will tell.
-    return !isCode(error, 'ENOENT', 'ESRCH');
+    // connecting will tell, as it does where there is no /proc.
+    if (!isCode(error, 'ENOENT', 'ESRCH')) return true;
+    return !(await exists('/proc/self')) && isRunning(pid);
   }
 }
 

@@ -110,10 +110,13 @@ async function otherUserPrefix({ uid, gid }: Owner): Promise<string[]> {
   return [...words, '--'];
 }
 
-/** Returns the effective capabilities of this process as bits, numbered as in capabilities(7). */
+/**
+ * Returns the effective capabilities of this process as bits, numbered as in capabilities(7). Where there is no `/proc`
+ * these are taken to be CAP_SETPCAP, as root has it almost everywhere.
+ */
 async function readCapabilities(): Promise<bigint> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
-  return BigInt(`0x${/^CapEff:\t(\w+)/m.exec(status)?.[1] ?? '0'}`);
+  return BigInt(`0x${/^CapEff:\t(\w+)/m.exec(status)?.[1] ?? '100'}`);
 }
 
 /** Runs a program to its end and returns what it wrote to stdout. Throws with its output when it fails. */
