@@ -1,6 +1,6 @@
 // A DuckDB in a process of its own: a memory blow-up or a crash here is an error there, not an outage.
-// Takes {id, statements}, {id, describe} and {cancel: id} from its parent (duckdb.ts), answers {id, rows} or {id, error},
-// and ends with its parent. Settings come as JSON in the first argument.
+// Takes {id, statements}, {id, describe}, {cancel: id} and {areYouThere} from its parent (duckdb.ts), answers {id, rows},
+// {id, error} or {ready}, and ends with its parent. Settings come as JSON in the first argument.
 import { type DuckDBConnection, DuckDBInstance, DuckDBTypeId } from '@duckdb/node-api';
 import { describeColumns } from './duckdb-types.ts';
 
@@ -13,8 +13,9 @@ const idle = [first];
 const running = new Map<number, DuckDBConnection>();
 
 process.on('disconnect', () => process.exit(0));
-process.on('message', (message: Task | { cancel: number }) => {
+process.on('message', (message: Task | { cancel: number } | { areYouThere: true }) => {
   if ('cancel' in message) running.get(message.cancel)?.interrupt();
+  else if ('areYouThere' in message) process.send?.({ ready: true });
   else void answer(message);
 });
 process.send?.({ ready: true });

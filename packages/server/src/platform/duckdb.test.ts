@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
 import { createDuckDb, type DuckDb, DuckDbError, literal } from './duckdb.ts';
 import { createLog } from './log.ts';
@@ -66,6 +66,19 @@ test('a query that takes too long is given up as unavailable', async () => {
     code: 'cold_tier_unavailable',
   });
   expect(await duckdb.run('select 5 as n')).toEqual([{ n: 5 }]);
+});
+
+test('a process that is frozen is replaced by another', async () => {
+  const own = create({ lifeSignMillis: 100 });
+  await own.run('select 1');
+  const frozen = own.pid();
+  process.kill(frozen ?? 0, 'SIGSTOP');
+  await expect(own.run('select 1', { timeoutMillis: 100 })).rejects.toMatchObject({
+    code: 'cold_tier_unavailable',
+  });
+  await vi.waitUntil(() => own.pid() !== frozen, { timeout: 60_000 });
+  expect(await own.run('select 6 as n')).toEqual([{ n: 6 }]);
+  await own.close();
 });
 
 /** How Linux schedules a process, by the fields of /proc/PID/stat behind its name: 0 as usual, 5 when nobody else runs. */

@@ -57,6 +57,8 @@ type DuckDbOptions = {
    * 60 MiB and 0.74 ms without it.
    */
   cachesFiles?: boolean;
+  /** How long a process whose query was given up may take to say that it is there, 10 s by default. */
+  lifeSignMillis?: number;
   log: Log;
 };
 
@@ -136,6 +138,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     const timer = setTimeout(() => {
       const late = new Error(`no answer within ${timeoutMillis} ms`);
       pending.get(id)?.refuse(unavailable(late));
+      endUnlessAlive(target, options.lifeSignMillis);
     }, timeoutMillis);
     try {
       return (await unlessAborted(answer, signal)) as R[];
@@ -164,6 +167,14 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       await ended;
     },
   };
+}
+
+/** Kills a process that does not even say that it is there, as a frozen one: the next query starts another. */
+function endUnlessAlive(asked: ChildProcess, millis = 10_000): void {
+  const timer = setTimeout(() => asked.kill('SIGKILL'), millis);
+  timer.unref();
+  asked.once('message', () => clearTimeout(timer));
+  if (asked.connected) asked.send({ areYouThere: true });
 }
 
 /** Starts the process that runs the queries, with its limits and its priority. */
