@@ -67,7 +67,7 @@ async function writeParquet(dir, contents) {
 }
 
 /** An import waits for a service that does not answer, but here it may come back at another port. */
-const longestImportMillis = 20_000;
+const longestImportMillis = 40_000;
 
 /**
  * Has the command line import records from a file, or kills it and has another go on where that was, and tells the model
