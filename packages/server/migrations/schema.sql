@@ -976,6 +976,16 @@ create table retention_runs (
 
 CREATE INDEX retention_runs_open_idx ON public.retention_runs USING btree (requested_at) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
+create table saved_views (
+  owner_id text collate "C" not null,
+  name text collate "C" not null,
+  address text not null,
+  tenant text collate "C",
+  is_shared boolean not null,
+  updated_at timestamp with time zone not null default now(),
+  constraint saved_views_pkey PRIMARY KEY (owner_id, name)
+);
+
 create table schema_migrations (
   name text collate "C" not null,
   checksum text not null,

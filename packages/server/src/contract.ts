@@ -1,6 +1,7 @@
 import { approvalsContract } from './access/approvals.contract.ts';
 import { accessContract } from './access/contract.ts';
 import { portalContract } from './access/portal.contract.ts';
+import { savedViewsContract } from './access/saved-views.contract.ts';
 import { checksContract } from './checks/contract.ts';
 import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
@@ -22,6 +23,7 @@ export const apiContract = {
   ...accessContract,
   ...approvalsContract,
   ...portalContract,
+  ...savedViewsContract,
   ...checksContract,
   ...recordsContract,
   ...countContract,
@@ -43,6 +45,7 @@ export * from './access/approvals.contract.ts';
 export * from './access/audit-chain.contract.ts';
 export * from './access/contract.ts';
 export * from './access/portal.contract.ts';
+export * from './access/saved-views.contract.ts';
 export * from './checks/contract.ts';
 export * from './checks/notices/contract.ts';
 export * from './exports/contract.ts';

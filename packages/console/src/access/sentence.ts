@@ -16,6 +16,7 @@ const acts: Readonly<Record<string, string>> = {
   'session.refuse': 'was not let in',
   'session.end': 'ended the session {name}',
   'session.end_all': 'ended all sessions',
+  'view.delete': 'deleted the saved view {name}{of}',
   'portal_link.create': 'made a link into the portal{of}',
   'portal_link.revoke': 'revoked a link into the portal{of}',
   'portal_link.open': 'came into the portal{of}',

@@ -140,6 +140,8 @@ export type Plan = Page<PlanRow> & {
 };
 export type RetentionRun = Static<typeof contract.runSchema>;
 export type RetentionMove = Static<typeof contract.moveSchema>;
+/** A page with its filters, under a name. */
+export type SavedView = contract.SavedView;
 export type EraseRequest = Static<typeof contract.eraseRequestSchema>;
 /** What an erasure took, or with `dry_run` would take. */
 export type EraseReceipt = Static<typeof contract.eraseReceiptSchema>;

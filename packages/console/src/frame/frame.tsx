@@ -24,6 +24,8 @@ export const KeyHelp = lazyPart('KeyHelp', () => import('./key-help.tsx'));
 export const StepUpDialog = lazyPart('StepUpDialog', () => import('./ask-token.tsx'));
 export const KeptDialog = lazyPart('KeptDialog', () => import('./ask-token.tsx'));
 
+export const SavedViews = lazyPart('SavedViews', () => import('./saved-views.tsx'));
+
 export const Menu = lazyPart('Menu', () => import('./menu.tsx'));
 
 /** What surrounds every page: navigation, header, status line, palette, key help and messages. */
@@ -56,7 +58,7 @@ export function Frame(): ReactNode {
         Skip to the page
       </button>
       <Navigation />
-      <Header onPalette={() => show('palette')} />
+      <Header onPalette={() => show('palette')} onViews={() => show('views')} />
       <Banner className={classes.banner} />
       <main id="page" tabIndex={-1} className={classes.page}>
         <PanelSlot value={panelSlot}>
@@ -70,8 +72,11 @@ export function Frame(): ReactNode {
           <kbd>?</kbd> keys
         </UnstyledButton>
       </footer>
-      {overlay === 'palette' && <Palette onClose={close} onKeys={() => show('keys')} />}
+      {overlay === 'palette' && (
+        <Palette onClose={close} onKeys={() => show('keys')} onViews={() => show('views')} />
+      )}
       {overlay === 'keys' && <KeyHelp opened onClose={close} />}
+      {overlay === 'views' && <SavedViews onClose={close} />}
       <StepUp />
       <Kept />
       <Toasts />
@@ -79,9 +84,9 @@ export function Frame(): ReactNode {
   );
 }
 
-type Overlay = 'palette' | 'keys';
+type Overlay = 'palette' | 'keys' | 'views';
 
-/** Which overlay (palette or key help) lies over the page. */
+/** Which overlay (palette, key help or saved views) lies over the page. */
 function useOverlay() {
   const [overlay, setOverlay] = useState<Overlay | null>(null);
   const rememberFocus = useFocusReturn(overlay !== null);
@@ -106,29 +111,29 @@ function focusSearch(otherwise: () => void): void {
   field.select();
 }
 
-function Header({ onPalette }: { onPalette: () => void }): ReactNode {
+function Header(props: { onPalette: () => void; onViews: () => void }): ReactNode {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const page = pages.find((each) => each.path === path);
   return (
     <header className={`row gap-12 line-under ${classes.header}`}>
-      <MenuButton />
+      <MenuButton onViews={props.onViews} />
       <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
       {page?.scope === 'admin' && <AdminOnly />}
       <UnstyledButton
         className={`box row gap-8 muted shrink ${classes.search}`}
-        onClick={onPalette}
+        onClick={props.onPalette}
       >
         <SearchIcon />
         <span className={`cut grow ${classes.searchText}`}>Find a tenant, an id, an action …</span>
         <kbd>{modKeyName()} K</kbd>
       </UnstyledButton>
-      <Tools />
+      <Tools onViews={props.onViews} />
     </header>
   );
 }
 
 /** The button that opens the pages and tools over a narrow page. It closes when another page is opened. */
-function MenuButton(): ReactNode {
+function MenuButton({ onViews }: { onViews: () => void }): ReactNode {
   const [isOpen, { open, close }] = useDisclosure();
   const rememberFocus = useFocusReturn(isOpen);
   const path = useLocation({ select: ({ pathname }) => pathname });
@@ -147,7 +152,7 @@ function MenuButton(): ReactNode {
       >
         <MenuIcon />
       </ActionIcon>
-      {isOpen && <Menu onClose={close} />}
+      {isOpen && <Menu onClose={close} onViews={onViews} />}
     </>
   );
 }

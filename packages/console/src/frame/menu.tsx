@@ -5,7 +5,8 @@ import { Groups, Home } from './navigation.tsx';
 import { ToolsList } from './tools.tsx';
 
 /** The pages and tools, over a narrow page. */
-export function Menu({ onClose }: { onClose: () => void }): ReactNode {
+export function Menu(props: { onClose: () => void; onViews: () => void }): ReactNode {
+  const { onClose, onViews } = props;
   return (
     <Drawer
       opened
@@ -20,7 +21,12 @@ export function Menu({ onClose }: { onClose: () => void }): ReactNode {
       <nav aria-label="Pages">
         <Groups onGo={onClose} />
       </nav>
-      <ToolsList />
+      <ToolsList
+        onViews={() => {
+          onClose();
+          onViews();
+        }}
+      />
     </Drawer>
   );
 }

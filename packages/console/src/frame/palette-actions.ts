@@ -10,10 +10,13 @@ import { useZone } from '../ui/zone-switch.tsx';
 import { newEndpoint } from '../webhooks/search.ts';
 import { pages } from './pages.ts';
 
+/** What can be opened over the page from the palette. */
+export type Overlays = { readonly onKeys: () => void; readonly onViews: () => void };
+
 /** One line of the palette: a place, by its hash, or something to do. */
 export type Entry = {
   readonly id: string;
-  readonly group: 'FOUND' | 'RECENT' | 'HERE' | 'PAGES' | 'ACTIONS';
+  readonly group: 'FOUND' | 'RECENT' | 'VIEWS' | 'HERE' | 'PAGES' | 'ACTIONS';
   readonly name: string;
   readonly note: string;
   readonly href?: string | undefined;
@@ -99,7 +102,7 @@ export function useChosenNode(): NodePath | null {
 }
 
 /** What can be done at once: with what failed, with a node that is named next, and with the console itself. */
-export function useActions(onKeys: () => void): readonly Entry[] {
+export function useActions(overlays: Overlays): readonly Entry[] {
   const { hasScope } = useSession();
   const ofNodes = verbs
     .filter(({ scope }) => hasScope(scope))
@@ -107,7 +110,7 @@ export function useActions(onKeys: () => void): readonly Entry[] {
       const note = `then a tenant${isOfTenant ? '' : ', store or month'}`;
       return { ...action(word, `${name}…`, note), fill: `${word} ` };
     });
-  return [...(hasScope('admin') ? adminActions : []), ...ofNodes, ...useOwnActions(onKeys)];
+  return [...(hasScope('admin') ? adminActions : []), ...ofNodes, ...useOwnActions(overlays)];
 }
 
 /** What can be done with the chosen node. */
@@ -161,7 +164,7 @@ const adminActions: readonly Entry[] = [
 ];
 
 /** What concerns this person and browser only: zone, theme, keys, a link to this view, signing out. */
-function useOwnActions(onKeys: () => void): readonly Entry[] {
+function useOwnActions({ onKeys, onViews }: Overlays): readonly Entry[] {
   const { signOut } = useSession();
   const [zone, setZone] = useZone();
   const { setColorScheme } = useMantineColorScheme();
@@ -178,6 +181,7 @@ function useOwnActions(onKeys: () => void): readonly Entry[] {
     doing('dark', 'Dark theme', 'Theme', () => setColorScheme('dark')),
     doing('auto', 'Theme as the system', 'Theme', () => setColorScheme('auto')),
     doing('keys', 'Show all keys', '?', onKeys),
+    doing('views', 'Save this view…', 'Saved views: open, rename, delete', onViews),
     doing('link', 'Copy link to this view', 'Link', () => {
       void navigator.clipboard.writeText(window.location.href);
     }),

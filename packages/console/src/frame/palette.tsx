@@ -7,25 +7,38 @@ import {
   useRef,
   useState,
 } from 'react';
+import type { SavedView } from '../api/types.ts';
 import { SearchIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
 import { eventWord, idKinds } from './id-kinds.ts';
 import classes from './palette.module.css';
-import { type Entry, pageEntries, useActions, useNodeActions } from './palette-actions.ts';
+import {
+  type Entry,
+  type Overlays,
+  pageEntries,
+  useActions,
+  useNodeActions,
+} from './palette-actions.ts';
 import { type Search, useSearchOf } from './palette-search.ts';
 import { type Recent, useRecents } from './recents.ts';
+import { useSavedViews } from './use-saved-views.ts';
 
 const listId = 'palette-list';
+const mostViews = 8;
 /** How far PgUp and PgDn go. */
 const pageStep = 8;
 
 /** The command palette: it finds places, ids and pasted links, and knows pages, acts, and where one was before. */
-export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
+export function Palette(props: {
+  onClose: () => void;
+  onKeys: () => void;
+  onViews: () => void;
+}): ReactNode {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const [isAwaited, setAwaited] = useState(false);
   const found = useSearchOf(text);
-  const { entries, remember } = useEntries(text, found, props.onKeys);
+  const { entries, remember } = useEntries(text, found, props);
   const { history } = useRouter();
   const active = Math.min(at, entries.length - 1);
   const type = (next: string) => {
@@ -136,21 +149,26 @@ function nextOf(key: string, active: number, count: number): number | undefined 
 }
 
 /** All lines for a text: what was found comes first; without a text, the last places do. */
-function useEntries(text: string, found: Search, onKeys: () => void) {
+function useEntries(text: string, found: Search, overlays: Overlays) {
   const { actor } = useSession();
   const [recents, addRecent] = useRecents(actor.name);
   const here = useNodeActions();
-  const actions = useActions(onKeys);
+  const actions = useActions(overlays);
   const typed = text.trim().toLowerCase();
   const isMatch = ({ name, note }: Recent | Entry) =>
     `${name} ${note}`.toLowerCase().includes(typed);
   const recent = recents
     .filter(isMatch)
     .map((place): Entry => ({ ...place, id: `recent-${place.href}`, group: 'RECENT' }));
+  const views = (useSavedViews().data?.data ?? [])
+    .map(toViewEntry)
+    .filter(isMatch)
+    .slice(0, mostViews);
   const known = new Set(found.entries.map(({ href }) => href));
   const entries = [
     ...found.entries,
     ...recent.filter(({ href }) => !known.has(href)),
+    ...views,
     ...[...here, ...pageEntries, ...actions].filter(isMatch),
   ];
   const remember = ({ group, name, note, href }: Entry) => {
@@ -158,6 +176,17 @@ function useEntries(text: string, found: Search, onKeys: () => void) {
     if (isPlace && href !== undefined) addRecent({ name, note, href });
   };
   return { entries, remember };
+}
+
+function toViewEntry({ name, address, own, owner }: SavedView): Entry {
+  const note = own ? 'yours' : `shared by ${owner.name}`;
+  return {
+    id: `view-${owner.id}-${name}`,
+    group: 'VIEWS',
+    name: `View ${name}`,
+    note,
+    href: address,
+  };
 }
 
 /** The lines, in groups. The focus stays in the field, so the mouse only points. */

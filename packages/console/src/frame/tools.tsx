@@ -17,9 +17,12 @@ import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
 import classes from './tools.module.css';
 
 /** What the person chooses for all pages, and who that is: at the right of the header. */
-export function Tools(): ReactNode {
+export function Tools({ onViews }: { onViews: () => void }): ReactNode {
   return (
     <div className={`row gap-4 ${classes.tools}`}>
+      <button type="button" className={`muted ${controls.textButton}`} onClick={onViews}>
+        VIEWS
+      </button>
       <ZoneSwitch />
       <ThemeSwitch />
       <WhoAmI />
@@ -28,9 +31,12 @@ export function Tools(): ReactNode {
 }
 
 /** The same as a list, for the menu of a narrow screen. */
-export function ToolsList(): ReactNode {
+export function ToolsList({ onViews }: { onViews: () => void }): ReactNode {
   return (
     <div className={classes.list}>
+      <button type="button" className={controls.menuItem} onClick={onViews}>
+        Saved views
+      </button>
       <section className={classes.part} aria-label="Times">
         <ZoneSwitch />
       </section>

@@ -13,6 +13,7 @@ import type { SignInGuard } from './limits.ts';
 import { beginSignIn, forgetSignIn } from './people.ts';
 import { addPortalRoutes } from './portal.ts';
 import { listLiveTokens } from './queries.ts';
+import { addSavedViewRoutes } from './saved-views.ts';
 import type { Sealer } from './seal-audit.ts';
 import {
   closeSession,
@@ -54,6 +55,7 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   addSessionRoutes(http, db, options);
   addPortalRoutes(http, db, options);
   addApprovalRoutes(http, db, options);
+  addSavedViewRoutes(http, db, audit);
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {

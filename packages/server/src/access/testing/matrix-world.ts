@@ -17,6 +17,7 @@ const kindsByPath = [
   ['/tokens/', 'token'],
   ['/sessions/', 'session'],
   ['/approvals/', 'approval'],
+  ['/views/', 'view'],
   ['/enrichment/tags/', 'tag'],
   ['/enrichment/dataset-versions/', 'version'],
   ['/exports/links/', 'link'],
@@ -248,6 +249,12 @@ function guestMakers(service: TestService, call: Caller['call'], tenant: string)
   const make = () => call('POST', '/webhook/portal-links', { body: { tenant } });
   const portalCode = async (): Promise<string> => (await make()).url.split('code=').at(-1);
   return {
+    async view(): Promise<string> {
+      const name = `view ${newId('apr')}`;
+      const body = { address: `#/dlq?tenant=${tenant}` };
+      await call('PUT', `/views/${encodeURIComponent(name)}`, { body });
+      return name;
+    },
     portalLink: async (): Promise<string> => (await make()).id,
     portalCode,
     async approval() {

@@ -34,6 +34,8 @@ export const routeCalls: Readonly<
   confirmSession: ({ secret }) => [{ as: 'session', body: { token: secret } }],
   endOwnSessions: () => [{ as: 'session' }],
   createToken: ({ tenant }) => [{ body: { name: 'made', preset: 'pipeline', tenants: [tenant] } }],
+  putSavedView: ({ tenant }) => [{ id: 'mine', body: { address: `#/dlq?tenant=${tenant}` } }],
+  deleteSavedView: async ({ fresh }) => [{ id: await fresh('view') }],
   createPortalLink: ({ tenant }) => [{ body: { tenant, subject: 'jo' } }],
   openPortal: async ({ fresh }) => [{ as: 'nobody', body: { code: await fresh('portalCode') } }],
   closePortal: async ({ fresh }) => [{ headers: portalHeaders(await fresh('visit')) }],

@@ -48,6 +48,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   confirmApproval: rule('admin', 'confirms', '404', 'approval.confirm'),
   rejectApproval: rule('admin', 'asking again undoes it', '404', 'approval.reject'),
 
+  listSavedViews: rule('any', reads, 'empty', untold),
+  putSavedView: rule('any', 'another change undoes it', '400', '(a person’s own)'),
+  deleteSavedView: rule('any', 'saving it again undoes it', '404', '(a person’s own)'),
+
   createPortalLink: rule('webhooks:manage', 'confirms', '400', 'portal_link.create'),
   listPortalLinks: rule('webhooks:manage', reads, 'empty', untold),
   revokePortalLink: rule(

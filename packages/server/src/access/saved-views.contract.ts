@@ -1,0 +1,62 @@
+import { type Static, Type } from 'typebox';
+import { routesUnder } from '../platform/http/contract.ts';
+import { exactly, instantSchema, nameSchema, onePage } from '../platform/http/schemas.contract.ts';
+
+const savedViewSchema = Type.Object({
+  name: Type.String(),
+  address: Type.String({ description: 'the hash of the console, as #/dlq?status=abandoned' }),
+  shared: Type.Boolean(),
+  own: Type.Boolean({ description: 'whether the caller saved it' }),
+  owner: Type.Object({ id: Type.String(), name: Type.String() }),
+  updated_at: instantSchema,
+});
+/** A page of the console with its filters, under a name. */
+export type SavedView = Static<typeof savedViewSchema>;
+
+const newSavedViewSchema = exactly({
+  address: Type.String({
+    maxLength: 4000,
+    pattern: '^#/[a-z]*([?][^\\s#]*)?$',
+    description: 'a page and its filters; panels, cursors and what the tree has open are left out',
+    examples: ['#/dlq?status=abandoned&tenant=TX'],
+  }),
+  shared: Type.Optional(Type.Boolean({ default: false })),
+  name: Type.Optional({ ...nameSchema, description: 'another name for the view that is there' }),
+});
+export type NewSavedView = Static<typeof newSavedViewSchema>;
+
+/** The routes of the views that people save in the console. */
+export const savedViewsContract = routesUnder('Saved views', {
+  listSavedViews: {
+    scope: 'any',
+    method: 'GET',
+    path: '/views',
+    summary: 'List the caller’s saved views, then those that others share',
+    description:
+      'A token limited to tenants gets shared views only if their address names one of these tenants.',
+    responses: onePage(savedViewSchema),
+  },
+  putSavedView: {
+    scope: 'any',
+    method: 'PUT',
+    path: '/views/:name',
+    summary: 'Save a view of the caller, or change or rename it',
+    body: newSavedViewSchema,
+    responses: { 200: { description: 'Saved.', schema: savedViewSchema } },
+  },
+  deleteSavedView: {
+    scope: 'any',
+    method: 'DELETE',
+    path: '/views/:name',
+    summary: 'Delete a saved view',
+    query: exactly({
+      owner: Type.Optional(
+        Type.String({
+          maxLength: 100,
+          description: 'whose it is, where an admin without limits deletes a shared one',
+        }),
+      ),
+    }),
+    responses: { 204: { description: 'Deleted.' } },
+  },
+});
