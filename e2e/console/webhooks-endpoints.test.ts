@@ -164,13 +164,21 @@ test('purges a dead letter after a question and the token, and not when that is 
   await expect.poll(() => rowsOf(page).count()).toBe(1);
 });
 
-test('deletes an endpoint after a question and the token', async () => {
-  const { service, endpoints } = webhooks;
+test('deletes an endpoint after a question, which counts its dead letters, and the token', async () => {
+  const { service, endpoints, receiver } = webhooks;
+  const at = `/webhook/dlq?status=abandoned&endpoint_id=${endpoints['/globex/in']}`;
+  receiver.answer(500);
+  await reportIncidents(service, 'globex', 2);
+  await waitFor(
+    'what is abandoned',
+    async () => (await service.call('GET', at)).json.data.length === 2,
+  );
   const page = await webhooks.open(`/endpoints?panel=endpoint/${endpoints['/globex/in']}`, {
     expected: [/403 \(Forbidden\).*endpoints\/ep_\w+$/],
   });
   await drawerOf(page).getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByText('2 dead letters of it are abandoned').waitFor();
+  await page.getByRole('button', { name: 'Delete, and discard 2' }).click();
   await confirm(page, service.token);
   await drawerOf(page).waitFor({ state: 'detached' });
   await expect.poll(() => rowsOf(page).filter({ hasText: 'globex' }).count()).toBe(0);

@@ -55,10 +55,12 @@ export function Start({ records }: { records: RecordsOverview }): ReactNode {
     <section className={`flex-none line-under ${classes.start}`} aria-label="First steps">
       <h2 className="figure-name below-8">FIRST STEPS</h2>
       <ol>
-        {steps.map(({ name, line, isDone, note }) => (
+        {steps.map(({ name, line, isDone, note }, at) => (
           <li key={name}>
             <p className="row gap-6 wrap">
-              <strong>{name}</strong>
+              <strong>
+                {at + 1}. {name}
+              </strong>
               <span role="status" className={isDone ? 'mark ok' : 'muted'}>
                 {isDone && <OkIcon />}
                 {isDone === undefined ? '' : isDone ? 'done' : 'not yet'}
@@ -87,7 +89,7 @@ function recordLine(): string {
   const record = {
     tenant: 'acme',
     store: 'first',
-    event_id: 'e-1',
+    event_id: 'e1',
     occurred_at,
     enrichment: { score: 0.9 },
   };

@@ -33,7 +33,9 @@ export function Head(props: HeadProps): ReactNode {
         <LastVerification {...props} />
       </dl>
       <div className={classes.picture}>
-        {sums.data !== undefined && <ShareBar share={shareOf(sums.data)} />}
+        {sums.data !== undefined && sums.data.tenants > 0 && (
+          <ShareBar share={shareOf(sums.data)} />
+        )}
       </div>
     </section>
   );

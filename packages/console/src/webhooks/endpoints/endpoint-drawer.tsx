@@ -291,17 +291,27 @@ type ConfirmationProps = {
 function Confirmation(props: ConfirmationProps): ReactNode {
   const { question, endpoint, onYes, onClose } = props;
   const { text, answer, ...words } = questions[question];
+  const { data } = useRead<{ total: number | null }>(
+    [...webhooksKey, 'abandoned', endpoint.id],
+    '/webhook/dlq',
+    {
+      params: { status: 'abandoned', endpoint_id: endpoint.id, limit: 1 },
+      isFresh: true,
+      isWanted: question === 'delete',
+    },
+  );
+  const abandoned = data?.total ?? 0;
   return (
     <ConfirmDialog
       {...words}
-      answer={answer(endpoint)}
+      answer={answer(endpoint, abandoned)}
       {...(question === 'enable' && {
         safe: { answer: 'Enable and deliver', onYes: props.onKeepBacklog },
       })}
       onYes={onYes}
       onClose={onClose}
     >
-      <p>{text(endpoint)}</p>
+      <p>{text(endpoint, abandoned)}</p>
     </ConfirmDialog>
   );
 }
@@ -315,8 +325,9 @@ function waitText(backlog: Endpoint['backlog']): string {
 type QuestionWords = {
   title: string;
   keep?: string;
-  answer: (endpoint: Endpoint) => string;
-  text: (endpoint: Endpoint) => string;
+  /** `abandoned`: how many dead letters go with it. */
+  answer: (endpoint: Endpoint, abandoned: number) => string;
+  text: (endpoint: Endpoint, abandoned: number) => string;
 };
 
 const questions: Readonly<Record<Question, QuestionWords>> = {
@@ -341,10 +352,12 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
   },
   delete: {
     title: 'Delete this endpoint?',
-    answer: ({ backlog }) =>
-      backlog.count === 0 ? 'Delete' : `Delete, and discard ${backlogText(backlog)}`,
-    text: ({ backlog, ...endpoint }) =>
-      `${waitText(backlog)} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
+    answer: ({ backlog }, abandoned) => {
+      const all = { ...backlog, count: backlog.count + abandoned };
+      return all.count === 0 ? 'Delete' : `Delete, and discard ${backlogText(all)}`;
+    },
+    text: ({ backlog, ...endpoint }, abandoned) =>
+      `${waitText(backlog)} for ${endpoint.type === 'pull' ? endpoint.id : endpoint.url}${abandoned === 0 ? '' : `, and ${countOf(abandoned, 'dead letter')} of it ${abandoned === 1 ? 'is' : 'are'} abandoned`}. What was not delivered is discarded: that cannot be undone.`,
   },
 };
 

@@ -151,7 +151,8 @@ const remove = call('DELETE /webhook/endpoints/:id', {
     'svcctl endpoints delete ep_4fTq9Zx7Kq2LmN0p --yes',
   ],
   asks: {
-    question: ([id]) => `Delete ${id}? What was not delivered to it is discarded.`,
+    question: ([id]) =>
+      `Delete ${id}? What was not delivered to it, also what was abandoned, is discarded.`,
     act: 'Delete',
     refused: 'Nothing was deleted.',
   },
