@@ -138,3 +138,14 @@ test('loses no click and no key among 100,000 visible nodes', async () => {
   // What was open inside a closed node is closed.
   await expectVisible(page, all - shape.stores * shape.months);
 });
+
+test('a search that no tenant begins with leads to the stores that do', async () => {
+  const page = await openTree('/records');
+  const tree = page.getByRole('region', { name: 'Where the records are' });
+  const search = tree.getByRole('searchbox');
+  await search.fill('Q0016');
+  await tree.getByRole('link', { name: 'A00 › Q0016' }).click(patient);
+  await page.waitForURL((url) => url.hash.includes('tenant=A00&store=Q0016'));
+  await search.fill('nobody');
+  await tree.getByText('Nor does a store.').waitFor(patient);
+});

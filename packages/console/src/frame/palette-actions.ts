@@ -6,6 +6,7 @@ import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { type PanelPlace, panelHref, panelText } from '../ui/panel-place.ts';
 import { useSession } from '../ui/session.ts';
+import { pathText } from '../ui/words.ts';
 import { useZone } from '../ui/zone-switch.tsx';
 import { newEndpoint } from '../webhooks/search.ts';
 import { pages } from './pages.ts';
@@ -121,7 +122,7 @@ export function useNodeActions(): readonly Entry[] {
   if (node === null) return [];
   const ofNode = verbs.filter(({ scope, isOfRecords }) => isOfRecords && hasScope(scope));
   return ofNode.map(({ word, name, isOfTenant }): Entry => {
-    const of = isOfTenant ? node.tenant : namesOf(node).join(' › ');
+    const of = isOfTenant ? node.tenant : pathText(namesOf(node));
     const panel = panelText({ kind: word, id: '' });
     // What else is chosen stays: the days, for instance.
     const href = `#/records${stringifySearch({ ...validateRecordsSearch(search), panel })}`;

@@ -9,6 +9,7 @@ import { describeFailure } from '../ui/outage.ts';
 import { noPlaceholder } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
+import { pathText } from '../ui/words.ts';
 import type { Finding } from './find-id.ts';
 import { eventWord, idKindOf, isCutId, isSecret } from './id-kinds.ts';
 import { type Entry, parseVerb, useChosenNode } from './palette-actions.ts';
@@ -45,7 +46,7 @@ export function useSearchOf(text: string): Search {
   if (isId) return ids;
   const entries = slices.rows.map((row): Entry => {
     const path = pathOf(row.tenant, row.store, row.month);
-    const name = namesOf(path).join(' › ');
+    const name = pathText(namesOf(path));
     return {
       id: `slice-${name}`,
       group: 'FOUND',

@@ -8,6 +8,7 @@ import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
+import { pathText } from '../ui/words.ts';
 import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { useMonths } from './facts/use-facts.ts';
@@ -213,7 +214,7 @@ function NodeChart(props: NodeChartProps): ReactNode {
     <div className="chart-row">
       {bars.length > 0 && month === undefined && (
         <BarChart
-          label={`Records per month of ${namesOf(path).join(' › ')}`}
+          label={`Records per month of ${pathText(namesOf(path))}`}
           bars={bars}
           onOpen={
             store === undefined ? undefined : (name) => onChoose({ tenant, store, month: name })

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { countOf, formatDistance, formatDuration, shellLine, shortId, sliceText } from './words.ts';
+import {
+  countOf,
+  formatDistance,
+  formatDuration,
+  pathText,
+  shellLine,
+  shortId,
+  sliceText,
+} from './words.ts';
 
 test.each([
   ['dlv_07t5zq0aXbCdEfGh7Kq2', 'dlv…7Kq2'],
@@ -37,4 +45,9 @@ test.each([
   [{ tenant: 'TX', from: '2001-03-01', to: '2001-03-01' }, 'TX › 2001-03-01'],
 ])('names the slice %j', (slice, text) => {
   expect(sliceText(slice)).toBe(text);
+});
+
+test('names written from right to left keep their order in a path', () => {
+  expect(pathText(['TX', 'DFW'])).toBe('TX › DFW');
+  expect(pathText(['חברה', 'סניף'])).toBe('חברה\u200e › \u200eסניף');
 });

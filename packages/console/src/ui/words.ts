@@ -42,11 +42,17 @@ export type Slice = {
   to?: string | undefined;
 };
 
+/** Names from the outermost on. Marks beside the signs keep that order where names are written from right to left. */
+export function pathText(names: readonly string[]): string {
+  const isTurned = names.some((name) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(name));
+  return names.join(isTurned ? '\u200e › \u200e' : ' › ');
+}
+
 /** A slice in words: `TX › DFW › 2001-03`, or with its days. */
 export function sliceText(slice: Slice): string {
   const { tenant, store, month, from, to } = slice;
   const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
-  return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
+  return pathText([tenant, store, days].filter((part) => part !== undefined));
 }
 
 /** The words as a command line that a POSIX shell reads back exactly. */

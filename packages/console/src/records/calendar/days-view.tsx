@@ -7,7 +7,7 @@ import { rampOf, shadeOf, shortCount } from '../../ui/chart/scale.ts';
 import type { DayRange } from '../../ui/days.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { countOf } from '../../ui/words.ts';
+import { countOf, pathText } from '../../ui/words.ts';
 import { UtcDays } from '../../ui/zone-switch.tsx';
 import { TagButton } from '../node-actions.tsx';
 import { type NodePath, namesOf } from '../search.ts';
@@ -50,7 +50,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
   if (failure !== null && days.data === undefined) {
     return <FailurePanel error={failure} onRetry={() => void days.refetch()} />;
   }
-  const name = namesOf(path).join(' › ');
+  const name = pathText(namesOf(path));
   return (
     <div className="view" aria-busy={days.data === undefined}>
       <div className="chart-row">

@@ -77,7 +77,7 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
       card: 'title',
       cell: ({ occurred_at: at }) => <time dateTime={at}>{formatInstant(at, zone)}</time>,
     }),
-    ...(hasStore ? [textColumn('store', 68, { card: 'line' })] : []),
+    ...(hasStore ? [textColumn('store', 68, { grow: 0.6, card: 'line' })] : []),
     {
       ...textColumn('event_id', 96, { card: 'line' }),
       name: 'EVENT',

@@ -14,7 +14,7 @@ import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
-import { countOf, datasetWords } from '../../ui/words.ts';
+import { countOf, datasetWords, pathText } from '../../ui/words.ts';
 import { useFullMonths } from '../facts/use-facts.ts';
 import { pathOf, type SliceParams } from '../search.ts';
 import { CountMatches, useCount } from '../table/count-matches.tsx';
@@ -37,7 +37,7 @@ type TagPanelProps = {
 /** The panel that tags days for a dataset: how many records that is, and whether some would be in both datasets. */
 export function TagPanel(props: TagPanelProps): ReactNode {
   const { place, onClose } = props;
-  const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
+  const name = pathText([place.tenant, place.store].filter((part) => part !== undefined));
   return (
     <Panel kind="TAG DAYS OF" title={name} id="tag" closeLabel="Close tag" onClose={onClose}>
       <PanelBody>

@@ -3,10 +3,13 @@ import type { ReactNode } from 'react';
 import { TextFilter } from '../../ui/filters.tsx';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
+import { stringifySearch } from '../../ui/hash-state.ts';
 import { CloseIcon } from '../../ui/icons.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { Separator, type WidthLimits } from '../../ui/separator.tsx';
+import { pathText } from '../../ui/words.ts';
 import pageClasses from '../page.module.css';
-import { totalsOf } from './branch-pages.ts';
+import { type DatasetPage, totalsOf, treeKey } from './branch-pages.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';
@@ -65,11 +68,42 @@ function TreeBody(props: TreePanelProps): ReactNode {
   }
   if (tail === 'loading') return <TreeSkeleton />;
   return (
-    <p className={`grow muted ${classes.empty}`}>
-      {q === ''
-        ? 'No records yet.'
-        : `No ${q.includes('/') ? 'tenant' : 'tenant begins with'} “${q}”.`}
-    </p>
+    <div className={`grow muted ${classes.empty}`}>
+      <p>
+        {q === ''
+          ? 'No records yet.'
+          : `No ${q.includes('/') ? 'tenant' : 'tenant begins with'} “${q}”.`}
+      </p>
+      {q !== '' && !q.includes('/') && <StoresFound q={q.trim()} />}
+    </div>
+  );
+}
+
+const mostStores = 50;
+
+/** The stores of any tenant that begin as no tenant does. */
+function StoresFound({ q }: { q: string }): ReactNode {
+  const params = { level: 'store', q, limit: mostStores };
+  const read = { params, everyMillis: null, isOne: true };
+  const { data } = useRead<DatasetPage>([...treeKey, 'stores', q], '/enrichment/datasets', read);
+  if (data === undefined) return null;
+  if (data.data.length === 0) return <p>Nor does a store.</p>;
+  return (
+    <>
+      <p className="above-12">
+        {data.next_cursor === null ? 'Stores' : `The first ${mostStores} stores`} that do:
+      </p>
+      <ul>
+        {data.data.map(({ tenant, store, count }) => (
+          <li key={`${tenant}/${store}`} className={`row between gap-8 ${classes.found}`}>
+            <a className="cut" href={`#/records${stringifySearch({ tenant, store })}`}>
+              {pathText([tenant, store ?? ''])}
+            </a>
+            <span>{formatCount(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
