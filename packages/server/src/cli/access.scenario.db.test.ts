@@ -20,6 +20,16 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   expect(revoked).toEqual({ target: made.id });
 });
 
+test('a view that the console saved is listed, and deleted by its name', async () => {
+  await service.call('PUT', '/views/parked', { body: { address: '#/dlq?status=abandoned' } });
+  expect(await jsonOf('views ls --json name,address,own')).toEqual([
+    { name: 'parked', address: '#/dlq?status=abandoned', own: true },
+  ]);
+  expect(await cli('views rm parked')).toMatchObject({ code: 0 });
+  expect(await cli('views rm parked')).toMatchObject({ code: 3 });
+  expect(await jsonOf('views ls --json')).toEqual([]);
+});
+
 test('an entry that was changed past the service is named', async () => {
   expect((await cli('audit verify')).code).toBe(0);
   const [entry] = await service.db.query<{ id: string }>(sql`

@@ -29,7 +29,7 @@ export type RowOf<R extends ListRoute> =
 /** These answer all rows at once, and take no limit. */
 const wholeRoutes: readonly ListRoute[] = [
   ...(['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const),
-  ...(['GET /approvals', 'GET /webhook/portal-links'] as const),
+  ...(['GET /approvals', 'GET /views', 'GET /webhook/portal-links'] as const),
 ];
 
 /** Which list to walk through, and how far. */
