@@ -121,3 +121,14 @@ test('gives axe nothing to find', async () => {
     expect(await listFindings(page), place).toEqual([]);
   }
 });
+
+test('the view that is chosen by key keeps the focus on its name', async () => {
+  const page = await filled.openList('/access');
+  await button(page, 'AUDIT').focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.hash.includes('view=audit'));
+  const focused = () => page.evaluate<string>(`document.activeElement.textContent.slice(0, 20)`);
+  await expect.poll(focused, patient).toBe('AUDIT');
+  await page.keyboard.press('Tab');
+  expect(await focused()).toBe('NOTICES');
+});

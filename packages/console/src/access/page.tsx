@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { auditFilters } from '../api/views.ts';
 import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
@@ -23,12 +23,14 @@ export function AccessPage(): ReactNode {
   const isAdmin = useSession().hasScope('admin');
   const mayShow = accessViews.filter((each) => isAdmin || !adminViews.includes(each));
   const view = mayShow.find((each) => each === search.view) ?? 'tokens';
+  const chosen = useRef<typeof view | null>(null);
   const views = (
     <ViewSwitch
       label="What of the access is shown"
       views={mayShow}
       view={view}
       isCaps
+      chosen={chosen}
       onView={(next) =>
         update({
           ...noneOf(auditFilters),

@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useRef } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
 import { noneOf } from '../ui/hash-state.ts';
@@ -31,12 +31,14 @@ export function ExportsPage(): ReactNode {
   const { view = 'exports' } = search;
   const [opened, schedule] = [panel.idOf('export'), panel.idOf('schedule')];
   const cancelling = useCancel();
+  const chosen = useRef<typeof view | null>(null);
   const views = (
     <ViewSwitch
       label="What of the exports is shown"
       views={exportsViews}
       view={view}
       isCaps
+      chosen={chosen}
       onView={(next) =>
         update({
           ...noneOf(exportFilters),

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import classes from './list-page.module.css';
 import { NowProvider } from './marks.tsx';
 import { PollNote, type PollNoteProps } from './poll.tsx';
@@ -21,7 +21,17 @@ export function ViewSwitch<View extends string>(props: {
   onView: (view: View) => void;
   /** Whether the names are written in capitals. */
   isCaps?: boolean;
+  /** What was chosen last, where each view draws the switch anew: its button then takes the focus again. */
+  chosen?: RefObject<View | null>;
 }): ReactNode {
+  const { chosen } = props;
+  const show = (button: HTMLButtonElement | null) => {
+    // Of many views on a phone the chosen one is brought to where it is seen.
+    button?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    if (button === null || chosen?.current !== props.view) return;
+    chosen.current = null;
+    button.focus();
+  };
   return (
     <fieldset className={`flex ${classes.switch}`} aria-label={props.label}>
       {props.views.map((view) => (
@@ -29,19 +39,17 @@ export function ViewSwitch<View extends string>(props: {
           key={view}
           type="button"
           aria-pressed={view === props.view}
-          // Of many views on a phone the chosen one is brought to where it is seen.
-          ref={view === props.view ? bringIntoView : undefined}
-          onClick={() => props.onView(view)}
+          ref={view === props.view ? show : undefined}
+          onClick={() => {
+            if (chosen !== undefined) chosen.current = view;
+            props.onView(view);
+          }}
         >
           {props.isCaps ? view.toUpperCase() : view}
         </button>
       ))}
     </fieldset>
   );
-}
-
-function bringIntoView(button: HTMLButtonElement | null): void {
-  button?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 }
 
 /** The button that makes one more of what is listed. On a phone it is a plus. */

@@ -73,10 +73,12 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
         </Button>
       )}
       {isOpen && hasScope('admin') && <PurgeButton id={id} />}
-      <span className="grow" />
-      <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
-      <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
-      <CopyText label="Copy link" value={() => window.location.href} />
+      {/* Where they do not fit beside the others, they go below these together. */}
+      <span className="row gap-6 push">
+        <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
+        <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
+        <CopyText label="Copy link" value={() => window.location.href} />
+      </span>
       {refusal !== null && (
         <p id={refusalId} className={`muted small ${classes.refusal}`}>
           {refusal}
