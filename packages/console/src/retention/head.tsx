@@ -140,7 +140,8 @@ function PlanFigure(props: {
         {sum === undefined ? <SkeletonText width="56px" /> : formatCount(sum.count)}
       </dd>
       <dd className={classes.note}>
-        {isAny ? `${formatBytes(sum.bytes)} of ${countOf(sum.tenants, 'tenant')}` : 'nothing'}
+        {isAny && `${formatBytes(sum.bytes)} of ${countOf(sum.tenants, 'tenant')}`}
+        {sum?.count === 0 && 'nothing'}
       </dd>
     </div>
   );

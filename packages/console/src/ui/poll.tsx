@@ -27,7 +27,9 @@ export function PollNote({ queries, millis = pollMillis }: PollNoteProps): React
   return (
     <div className={`row gap-4 muted small nowrap ${classes.pollNote}`}>
       <span className={classes.pollText}>
-        <span className={classes.every}>every {millis / 1000} s · </span>
+        <span className={classes.every}>
+          every {millis / 1000} s{times.length > 0 && ' · '}
+        </span>
         <span className={classes.age}>
           {times.length > 0 && (age < 1000 ? 'just now' : `${formatAge(age)} ago`)}
         </span>
