@@ -34,6 +34,7 @@ const acts: Readonly<Record<string, string>> = {
   'export.parquet': 'downloaded {slice} as {format}',
   'export.create': 'asked for an export of {slice} as {format}',
   'export.download': 'downloaded the file {name}{of}',
+  'export.deliver': 'had the file {name}{of} delivered by a schedule',
   'export.link': 'made a link to an export of {slice} as {format}',
   'export.cancel': 'cancelled the export {name}{of}',
   'export.remove': 'removed the file of the export {name}{of}',
@@ -84,6 +85,7 @@ const acts: Readonly<Record<string, string>> = {
   'key.rotate': 'took another key for the secrets of webhooks',
   'backup.create': 'made a backup',
   'backup.restore': 'restored a backup',
+  'audit.reseal': 'began to seal this log anew',
   'audit.prune': 'removed old entries of this log',
 };
 

@@ -77,7 +77,7 @@ export async function deleteOldAuditEntries(
 
 /**
  * Who exported at least so many records within 24 hours, the most first, with the tenant of which most were. A file of a
- * job counts once, however often or in how many pieces it is downloaded: that is when its records leave.
+ * job counts once, however often or in how many pieces it is downloaded or delivered: that is when its records leave.
  */
 export async function listLargeExports(
   db: Queryable,
@@ -90,7 +90,7 @@ export async function listLargeExports(
       select token_id, tenant, max(token_name) as name, min(at) as at,
         max(coalesce((after ->> 'row_count')::bigint, (after ->> 'rows')::bigint, 0)) as rows
       from audit_log
-      where action in ('export.csv', 'export.ndjson', 'export.parquet', 'export.download')
+      where action in ('export.csv', 'export.ndjson', 'export.parquet', 'export.download', 'export.deliver')
         and at >= now() - interval '24 hours' and token_id is not null and tenant is not null
         and (${reach}::text[] is null or tenant = any(${reach}::text[]))
       group by token_id, tenant, coalesce(target, id::text)

@@ -74,10 +74,12 @@ export function userAgentOf({ headers }: FastifyRequest): string | null {
 }
 
 /** Writes what was done without the API: on the machine that has the settings of the database, or by the service itself. */
-export const auditLocally: AuditLocally = async (db, name, act) => {
+export const auditLocally: AuditLocally = async (db, by, act) => {
+  const actor = typeof by === 'string' ? { tokenId: null, name: by } : by;
   await queries.insertAuditEntry(db, {
     ...withoutRequest,
-    tokenName: name,
+    tokenId: actor.tokenId,
+    tokenName: actor.name,
     action: act.action,
     target: act.target,
     tenant: act.tenant ?? null,

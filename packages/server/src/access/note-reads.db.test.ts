@@ -63,6 +63,18 @@ test('tokens of pipelines are not noted, those that a person made are', async ()
   expect(await noted()).toEqual([['TX', { by: 'list', tenant: 'TX' }]]);
 });
 
+test('who loads the table of Iceberg has read all that it names', async () => {
+  const { id, token } = await service.makeToken({ preset: 'curator', tenants: ['TX'] });
+  const load = (secret: string) =>
+    service.call('GET', '/iceberg/v1/namespaces/svcctl/tables/records', { token: secret });
+  await load(token);
+  expect(await noted()).toEqual([]);
+  await service.db.query(sql`update access_tokens set person_id = 'usr_1' where id = ${id}`);
+  expect((await load(token)).status).toBe(200);
+  await load(token);
+  expect(await noted()).toEqual([['TX', { by: 'table', tenants: ['TX'] }]]);
+});
+
 test('what cannot be noted is not answered', async () => {
   const { headers } = await service.signIn();
   const path = `${list}&kind=other`;

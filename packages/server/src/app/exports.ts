@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { actorOfToken } from '../access/index.ts';
+import { actorOfToken, auditLocally } from '../access/index.ts';
 import {
   addExportRoutes,
   addScheduleRoutes,
@@ -62,6 +62,7 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
         store: cold.store,
         fence: cold.fence,
         pace: paceOf('exports'),
+        audit: auditLocally,
         days: settings.exportDays,
         perTenant: settings.exportJobsPerTenant,
         openTarget: targetOpener(host),

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { useFolder } from '../../test/folder.ts';
 import { useTestService } from '../../test/service.ts';
 
-const service = useTestService({ SVC_EXPORT_TELL_ROWS: '5' });
+const folder = useFolder('once');
+const service = useTestService({ SVC_EXPORT_TELL_ROWS: '5', SVC_EXPORT_ROOTS: tmpdir() });
 
 const store = async (tenant: string, count: number) => {
   const records = Array.from({ length: count }, (_, n) => ({
@@ -52,4 +56,49 @@ test('tells who exported how much of what, once a token is beyond the threshold'
   expect(await large(ofTenant.token)).toMatchObject([
     { text: expect.stringContaining('6 records within 24 hours, in 2 files') },
   ]);
+});
+
+test('counts what a schedule delivers as exports of whoever made it', async () => {
+  await store('NM', 3);
+  const { id, token } = await service.makeToken({ name: 'nightly desk', preset: 'admin' });
+  const body = { tenant: 'NM', cron: '0 2 * * *', format: 'ndjson', name: 'nightly' };
+  const to = join(folder.path, '{tenant}');
+  const made = await service.call('POST', '/exports/schedules', { token, body: { ...body, to } });
+  expect(made.status, made.text).toBe(201);
+  const path = `/exports/schedules/${made.json.id}`;
+  const deliver = async () => {
+    const before = (await service.call('GET', path)).json.last_run?.id;
+    await service.call('POST', `${path}/run`);
+    return vi.waitUntil(
+      async () => {
+        const { last_run: last } = (await service.call('GET', path)).json;
+        return last?.delivered_at && last.id !== before && last;
+      },
+      { timeout: 60_000, interval: 50 },
+    );
+  };
+  const first = await deliver();
+  // Nothing left by this one.
+  await deliver();
+  const entries = (await service.call('GET', '/audit?action=export.deliver')).json.data;
+  expect(entries).toMatchObject([
+    {
+      actor: { token_id: id, name: 'nightly desk' },
+      target: first.id,
+      tenants: ['NM'],
+      after: { schedule: 'nightly', rows: 3, to: expect.stringContaining(folder.path) },
+    },
+  ]);
+  await service.call('POST', '/enrichment/records', {
+    body: {
+      records: ['x', 'y'].map((event_id) => ({
+        ...{ tenant: 'NM', store: 's', event_id, enrichment: {} },
+        occurred_at: '2026-02-02T00:00:00Z',
+      })),
+    },
+  });
+  await deliver();
+  const ofTenant = await service.makeToken({ preset: 'admin', tenants: ['NM'] });
+  const text = '"nightly desk" has exported 5 records within 24 hours, in 2 files';
+  expect(await large(ofTenant.token)).toMatchObject([{ id, text: expect.stringContaining(text) }]);
 });

@@ -38,7 +38,7 @@ import {
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
 import { auditCopiesOf } from './access.ts';
-import { type Host, routeTools, sealerIn } from './host.ts';
+import { type Host, readNotes, routeTools, sealerIn } from './host.ts';
 import { removes } from './look.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */
@@ -164,7 +164,12 @@ export function addRetention(http: HttpServer, host: Host, retention: Retention)
   });
   closers.push(() => eraser.stop());
   addEraseRoutes(http, eraser);
-  addIcebergRoutes(http, { ...retention.mover, key: options.cursorKey, turns: createGate(1) });
+  addIcebergRoutes(http, {
+    ...retention.mover,
+    key: options.cursorKey,
+    turns: createGate(1),
+    noteRead: readNotes(host),
+  });
   const importer = createDayImporter({
     ...retention.mover,
     turns: createGate(tenantsAtOnce),

@@ -250,7 +250,7 @@ export const settingGroups = {
       },
       exportTellRows: {
         ...integer('SVC_EXPORT_TELL_ROWS', 0, 0, Number.MAX_SAFE_INTEGER),
-        help: 'Records that one token, or one person, may export and download within 24 hours before somebody is told; 0 = nobody is.',
+        help: 'Records that one token, or one person, may export, download or have delivered by schedules within 24 hours before somebody is told; 0 = nobody is.',
         sharedBy: ['api'],
       },
       exportJobs: {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
+import type { NoteRead } from '../platform/audit.ts';
 import type { Dialect } from '../platform/http/problem.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { S3Place } from '../platform/objects/s3-url.ts';
@@ -7,7 +8,10 @@ import { icebergContract } from './contract.ts';
 import { loadTable, type TableTools } from './load-table.ts';
 
 /** Adds the catalogue that readers of Iceberg ask. */
-export function addIcebergRoutes(http: HttpServer, tools: TableTools): void {
+export function addIcebergRoutes(
+  http: HttpServer,
+  { noteRead, ...tools }: TableTools & { noteRead: NoteRead },
+): void {
   const namespace = ['svcctl'];
   http.speak(dialect);
   http.route(icebergContract.getIcebergConfig, async () => ({
@@ -22,7 +26,12 @@ export function addIcebergRoutes(http: HttpServer, tools: TableTools): void {
   http.route(icebergContract.listIcebergTables, async () => ({
     identifiers: [{ namespace, name: 'records' }],
   }));
-  http.route(icebergContract.loadIcebergTable, ({ actor }) => loadTable(tools, actor.tenants));
+  // What a reader then reads of the files that the table names is not seen here, so the load counts as reading them all.
+  http.route(icebergContract.loadIcebergTable, ({ actor, request }) =>
+    noteRead({ actor, request }, { by: 'table', tenants: actor.tenants ?? undefined }, () =>
+      loadTable(tools, actor.tenants),
+    ),
+  );
 }
 
 /** What the specification calls the routes above. */

@@ -53,10 +53,10 @@ export type NoteRead = <T>(
   read: () => Promise<T>,
 ) => Promise<T>;
 
-/** Writes what was done without a request, under the name of whoever did it. */
+/** Writes what was done without a request, under the name of whoever did it, or asked for it once and for all. */
 export type AuditLocally = (
   db: Queryable,
-  name: TokenlessActor,
+  by: TokenlessActor | Pick<Actor, 'tokenId' | 'name'>,
   act: { action: string; target: string | null; tenant?: string; before?: unknown; after: unknown },
 ) => Promise<void>;
 

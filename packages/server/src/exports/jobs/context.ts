@@ -1,5 +1,6 @@
 import { AppError, errorCatalogue } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
+import type { AuditLocally } from '../../platform/audit.ts';
 import type { Fault } from '../../platform/jobs/held.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
 import {
@@ -33,6 +34,7 @@ export type WorkContext = {
   /** How long the next attempt waits after so many failed ones, in seconds; usually left out. */
   readonly backoffSeconds?: (failures: number) => number;
   readonly pace: Pace;
+  readonly audit: AuditLocally;
   /** Opens the place in which a run of a schedule delivers, a folder or `s3://bucket`. Close the store in the end. */
   readonly openTarget: (run: {
     readonly tenant: string;

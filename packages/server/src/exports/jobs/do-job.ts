@@ -83,6 +83,7 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   await made.hash.update(tail);
   const sha256 = await made.hash.digest();
   const file = { format, parts: made.parts, ends, sha256, totals };
+  if (job.schedule_id !== null && totals.rows > 0) await noteLeaving(context, call, totals.rows);
   const delivery = job.schedule_id === null ? null : await deliver(context, { ...call, ...file });
   await complete(context, call, { ...file, delivery });
 }
@@ -215,6 +216,19 @@ async function complete(
     await queries.completeJob(connection, job, { sha256, sizeBytes, rows, ends, manifest, days });
     if (file.delivery !== null) await noteDelivery(connection, job, file.delivery);
   });
+}
+
+/** Puts on record, before the first byte leaves, what goes out in the name of whoever made the schedule. */
+async function noteLeaving(
+  { audit }: WorkContext,
+  { job, write }: JobCall,
+  rows: number,
+): Promise<void> {
+  const { id: target, tenant, token_id: tokenId, requested_by: name } = job;
+  const { schedule_name: schedule, delivered_to: to, file_name } = job;
+  const after = { schedule, to, file_name, rows };
+  const act = { action: 'export.deliver', target, tenant, after };
+  await write((connection) => audit(connection, { tokenId, name }, act));
 }
 
 /** From this commit on the schedule has delivered this. A run that is cancelled before never gets its marker. */

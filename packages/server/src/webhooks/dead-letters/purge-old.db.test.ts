@@ -16,7 +16,7 @@ const day = 86_400;
 const isOnHold = async (_db: unknown, tenant: string) => tenant === 'HELD';
 const old = { days: 30, options: { maxAttempts: 8, isOnHold } };
 const audited: unknown[] = [];
-const audit = async (_db: unknown, name: string, act: { action: string }) =>
+const audit = async (_db: unknown, name: unknown, act: { action: string }) =>
   void audited.push([name, act.action]);
 const purge = (days = 30) =>
   db.transaction((connection) => purgeOld(connection, { ...old, days, audit }));

@@ -56,6 +56,7 @@ async function startTestExports() {
     backoffSeconds: () => 0,
     perTenant: 2,
     pace: unpaced,
+    audit: async () => {},
     openTarget: async () => {
       throw new Error('the test has no place of deliveries');
     },
