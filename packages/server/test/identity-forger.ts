@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { testClient } from './identity-server.ts';
 
 /** What the next ID token says, beside what an honest one would. */
@@ -9,8 +9,10 @@ export type Forgery = {
   readonly claims?: Readonly<Record<string, unknown>>;
   /** Takes claims away. */
   readonly without?: readonly string[];
-  /** Signs with a key that the server says nothing of. */
-  readonly foreignKey?: boolean;
+  /** Signs with a key that the server says nothing of: as it is, under the name of its own, or told by the token itself. */
+  readonly foreignKey?: 'as it is' | 'as its own' | 'in the token';
+  /** Signs with HMAC, and as its key takes what others know or may guess. */
+  readonly hmac?: 'the client secret' | 'the public key';
   /** Signs nothing, and says so. */
   readonly unsigned?: boolean;
   /** Changes the claims after they were signed. */
@@ -25,6 +27,8 @@ type Forger = {
   metadata: Readonly<Record<string, unknown>>;
   /** Answers all calls with this status, unless it is null. */
   status: number | null;
+  /** Where it sends on whoever asks for tokens, unless it is null. */
+  elsewhere: string | null;
   /** Answers as the server does when the person has signed in: the query that the browser brings back. */
   answer(url: string, forgery?: Forgery): string;
   stop(): Promise<void>;
@@ -69,6 +73,9 @@ export async function startForger(): Promise<Forger> {
       return void say(200, { ...metadataOf(issuer), ...forger.metadata });
     }
     if (request.url === '/jwks') return void say(200, { keys: [jwk] });
+    if (forger.elsewhere !== null) {
+      return void response.writeHead(307, { location: forger.elsewhere }).end();
+    }
     return void exchange().catch((error: Error) => say(500, { error: error.message }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -91,10 +98,18 @@ export async function startForger(): Promise<Forger> {
     const claims = { ...honest, ...forgery.claims };
     for (const name of forgery.without ?? []) delete claims[name];
     if (forgery.unsigned) return `${encode({ alg: 'none' })}.${encode(claims)}.`;
-    const { privateKey } = forgery.foreignKey ? foreign : own;
+    const { foreignKey, hmac } = forgery;
+    if (hmac !== undefined) {
+      const key = hmac === 'the public key' ? await exportSPKI(own.publicKey) : testClient.secret;
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: 'HS256', kid: 'own' })
+        .sign(Buffer.from(key));
+    }
+    const told = foreignKey === 'in the token' ? { jwk: await exportJWK(foreign.publicKey) } : {};
+    const kid = foreignKey === 'as it is' ? 'foreign' : 'own';
     const signed = await new SignJWT(claims)
-      .setProtectedHeader({ alg: 'RS256', kid: forgery.foreignKey ? 'foreign' : 'own' })
-      .sign(privateKey);
+      .setProtectedHeader({ alg: 'RS256', kid, ...told })
+      .sign((foreignKey === undefined ? own : foreign).privateKey);
     if (!forgery.tamper) return signed;
     const [head, , signature] = signed.split('.');
     return `${head}.${encode({ ...claims, groups: ['ops', 'root'] })}.${signature}`;
@@ -104,6 +119,7 @@ export async function startForger(): Promise<Forger> {
     exchanges: () => exchanges,
     metadata: {},
     status: null,
+    elsewhere: null,
     answer(url, forgery = {}) {
       const asked = new URL(url).searchParams;
       const code = randomUUID();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Forgery, startForger } from '../../test/identity-forger.ts';
 import { identitySettings, openBrowser, testPublicUrl } from '../../test/person.ts';
+import { startReceiver } from '../../test/receiver.ts';
 import { startTestService } from '../../test/service.ts';
 import { use } from '../../test/use.ts';
 
@@ -54,7 +55,13 @@ test.each<[string, Forgery]>([
   ['that never expires', { without: ['exp'] }],
   ['of nobody', { without: ['sub'] }],
   ['that nobody has signed', { unsigned: true }],
-  ['signed with a key that the server says nothing of', { foreignKey: true }],
+  ['signed with a key that the server says nothing of', { foreignKey: 'as it is' }],
+  ['signed with such a key under the name of its own', { foreignKey: 'as its own' }],
+  ['signed with a key that it brings along', { foreignKey: 'in the token' }],
+  ['signed with the client secret in place of a key', { hmac: 'the client secret' }],
+  ['signed with the public key as a secret', { hmac: 'the public key' }],
+  ['made in the future', { claims: { iat: seconds(600), exp: seconds(1200) } }],
+  ['that counts later', { claims: { nbf: seconds(600), exp: seconds(1200) } }],
   ['that was changed after it was signed', { tamper: true }],
 ])('an ID token %s is refused', async (_what, forgery) => {
   expect(await signIn(forgery)).toMatchObject(refused);
@@ -80,6 +87,32 @@ test('the answer of another server than the one that was asked is refused before
   expect(await signIn({}, other)).toMatchObject(refused);
   expect(await signIn({}, (answer) => answer.delete('iss'))).toMatchObject(refused);
   expect(world.forger.exchanges()).toBe(before);
+});
+
+test('metadata of another issuer are not believed', async () => {
+  const { forger } = world;
+  forger.metadata = { issuer: 'https://elsewhere.example' };
+  const service = await startTestService(identitySettings(forger.issuer, 'x'.repeat(32)));
+  try {
+    const begun = await openBrowser(service).call('POST', '/session/identity', { purpose: 'page' });
+    expect(begun.json).toMatchObject({ status: 401, code: 'identity_refused' });
+  } finally {
+    forger.metadata = {};
+    await service.stop();
+  }
+});
+
+test('code, verifier and client secret are sent on to nobody, whatever the server answers', async () => {
+  const { forger } = world;
+  const thief = await startReceiver();
+  forger.elsewhere = thief.url('/token');
+  try {
+    expect(await signIn({})).toMatchObject(refused);
+    expect(thief.requests).toEqual([]);
+  } finally {
+    forger.elsewhere = null;
+    await thief.close();
+  }
 });
 
 test('a browser takes no answer that was meant for another one', async () => {
@@ -124,6 +157,9 @@ test('a state that was altered, doubled or left out fits nothing', async () => {
     (answer) => answer.append('code', 'x'),
     (answer) => answer.delete('state'),
     (answer) => answer.delete('code'),
+    // Of a flow that was not asked for, in which the browser would bring the token.
+    (answer) => answer.set('id_token', 'e30.e30.'),
+    (answer) => answer.set('response', 'e30.e30.'),
   ];
   for (const change of changes) expect(await signIn({}, change)).toMatchObject(refused);
 });
@@ -154,6 +190,8 @@ test('a confirmation needs to be fresh, and to say so', async () => {
   };
   const old = await confirm({ claims: { auth_time: seconds(-400) } });
   expect(old).toMatchObject({ status: 401, code: 'identity_refused' });
+  const early = await confirm({ claims: { auth_time: seconds(300) } });
+  expect(early).toMatchObject({ status: 401, code: 'identity_refused' });
   expect(await confirm({ without: ['auth_time'] })).toMatchObject({ code: 'identity_refused' });
   expect(await confirm({ claims: { sub: 'eve' } })).toMatchObject({ code: 'identity_refused' });
   expect((await confirm({})).confirmed_until).toMatch(/Z$/);

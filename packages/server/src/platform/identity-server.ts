@@ -109,6 +109,11 @@ export function openIdentityServer(options: IdentityOptions): IdentityServer {
       if (claims === undefined || idToken === undefined) throw refused('it sent no ID token');
       // Servers of many companies have one set of metadata for all: that of another company is not ours.
       if (new URL(claims.iss).href !== new URL(issuer).href) throw refused('it is another issuer');
+      // The library checks the other end alone: with a time to come a sign-in would stay fresh for longer.
+      const latest = Date.now() / 1000 + clockToleranceSeconds;
+      if (Math.max(claims.iat, claims.auth_time ?? 0) > latest) {
+        throw refused('it was made in the future, so one of the clocks is wrong');
+      }
       const canAsk = config.serverMetadata().userinfo_endpoint !== undefined;
       const more =
         canAsk && !isEnough(claims)
