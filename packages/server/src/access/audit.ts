@@ -7,6 +7,7 @@ import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import { maskUrl } from '../kernel/mask-url.ts';
 import { cursorAfter, type Page, toKeyset, toPage } from '../kernel/page.ts';
+import { maskLiterals } from '../kernel/where/literals.ts';
 import type { Audit, AuditLocally, AuditEntry as NewEntry } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
@@ -152,10 +153,14 @@ function toJson(value: unknown): string | null {
 
 const secretNames = new Set(['token', 'secret', 'previous_secrets', 'hash']);
 
-/** Leaves secrets out, also where the code that writes an entry forgets to. The query of a URL may hold one. */
+/**
+ * Leaves secrets out, also where the code that writes an entry forgets to, as the query of a URL may hold one, and the
+ * values of a `where`: an entry is kept for good, and must not remember a person who is erased.
+ */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (secretNames.has(name)) return undefined;
   if (name === 'url' && typeof value === 'string') return maskUrl(value);
+  if (name === 'where' && typeof value === 'string') return maskLiterals(value);
   const isSecret =
     typeof value === 'string' && (isAccessToken(value) || value.startsWith('whsec_'));
   return isSecret ? '(secret)' : value;

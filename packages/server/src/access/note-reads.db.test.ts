@@ -37,7 +37,7 @@ test('what a person reads in the console is noted before it is answered, once fo
   await get(`${list}&store=s`);
   const known = { tenant: 'TX', store: 's' };
   expect(await noted()).toEqual([
-    ['TX', { by: 'record', ...known, occurred_at: '2026-02-01T00:00:00Z', event_id: 'a' }],
+    ['TX', { by: 'record', ...known, occurred_at: '2026-02-01T00:00:00Z', event_id: true }],
     ['TX', { by: 'list', ...known }],
   ]);
 });
@@ -47,7 +47,7 @@ test('of a condition on the enrichment the values are kept nowhere', async () =>
   const where = encodeURIComponent('person.id = "p-17"');
   const found = await service.call('GET', `${list}&where=${where}`, { token: null, headers });
   expect(found.status, found.text).toBe(200);
-  expect(await noted()).toEqual([['TX', { by: 'list', tenant: 'TX', where: true }]]);
+  expect(await noted()).toEqual([['TX', { by: 'list', tenant: 'TX', where: 'person.id = "…"' }]]);
 });
 
 test('tokens of pipelines are not noted, those that a person made are', async () => {

@@ -10,8 +10,8 @@ const sameMillis = 600_000;
 
 /** Which page of a slice it is. */
 const pageNames = new Set(['cursor', 'limit', 'order', 'start', 'follow']);
-/** Conditions that may have values of an enrichment, which the audit log must not keep. */
-const contentNames = new Set(['where', 'template']);
+/** What may name a person. The audit log must not remember one who is erased, and keeps no values of a `where`. */
+const contentNames = new Set(['event_id', 'template']);
 
 /** Makes what notes the reads of people; `isOn` is false where nobody asked for that. */
 export function createReadNotes(

@@ -2,21 +2,42 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
+import pino from 'pino';
 import sql, { raw } from 'sql-template-tag';
 import { expect, test, vi } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
-import { answer, useReceiver } from '../../test/receiver.ts';
-import { useTestService } from '../../test/service.ts';
+import { answer, startReceiver, useReceiver } from '../../test/receiver.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
 import { use } from '../../test/use.ts';
 import { createDuckDb, literal } from '../platform/duckdb.ts';
 import { createLog } from '../platform/log.ts';
 import { backUp } from './backup.ts';
 import { optionsFor, toolsFor, untilMoved } from './testing/backups.ts';
 
-// A service with everything in its folder, so that all files can be searched.
-const service = useTestService({ SVC_COLD_GRACE_SECONDS: '0', SVC_ALLOW_TARGETS: '127.0.0.0/8' });
 const folder = useFolder('once');
 const receiver = useReceiver('once');
+// A service with everything in its folder, so that all files can be searched, and with all that it logs and traces kept.
+const world = use(
+  async () => {
+    const collector = await startReceiver();
+    const logged: string[] = [];
+    const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) });
+    const settings = {
+      SVC_COLD_GRACE_SECONDS: '0',
+      SVC_ALLOW_TARGETS: '127.0.0.0/8',
+      SVC_AUDIT_READS: 'on',
+      SVC_EXPORT_ROOTS: folder.path,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url('/'),
+    };
+    const service = await startTestService(settings, log);
+    return { service, collector, logged };
+  },
+  async ({ service, collector }) => {
+    await service.stop();
+    await collector.close();
+  },
+);
+const call: TestService['call'] = (...given) => world.service.call(...given);
 const duckdb = use(
   async () =>
     createDuckDb({
@@ -35,12 +56,12 @@ const hasTrace = (text: string) => traces.some((trace) => text.includes(trace));
 
 /** The tables that have a trace, in text or in bytes. */
 async function searchTables(): Promise<string[]> {
-  const tables = await service.db.query<{ name: string }>(sql`
+  const tables = await world.service.db.query<{ name: string }>(sql`
     select oid::regclass::text as name from pg_class
     where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`);
   const found: string[] = [];
   for (const { name } of tables) {
-    const rows = await service.db.query<{ row: string }>(
+    const rows = await world.service.db.query<{ row: string }>(
       sql`select one::text as row from ${raw(name)} one`,
     );
     const inBytes = (row: string) =>
@@ -96,27 +117,34 @@ async function searchAnswers(exports: readonly string[]): Promise<string[]> {
     '/retention/moves?tenant=P',
     '/audit?limit=500',
     '/exports?limit=100',
+    '/exports/schedules?limit=100',
+    '/enrichment/dataset-versions?limit=100',
+    '/webhook/endpoints?limit=100',
+    '/jobs?limit=100',
+    '/stats/overview',
     ...exports.map((id) => `/exports/${id}/file`),
   ];
   const found: string[] = [];
-  for (const path of paths) if (hasTrace((await service.call('GET', path)).text)) found.push(path);
+  for (const path of paths) if (hasTrace((await call('GET', path)).text)) found.push(path);
   const body = { tenant: 'P' };
-  const streamed = await service.call('POST', '/exports/ndjson', { body });
+  const streamed = await call('POST', '/exports/ndjson', { body });
   expect(streamed.status).toBe(200);
   if (hasTrace(streamed.text)) found.push('/exports/ndjson');
-  for (const each of (await service.call('GET', '/incidents?tenant=P')).json.data) {
-    if (hasTrace((await service.call('GET', `/incidents/${each.id}`)).text)) found.push(each.id);
+  for (const each of (await call('GET', '/incidents?tenant=P')).json.data) {
+    if (hasTrace((await call('GET', `/incidents/${each.id}`)).text)) found.push(each.id);
   }
-  for (const each of (await service.call('GET', '/webhook/deliveries?tenant=P')).json.data) {
-    if (hasTrace((await service.call('GET', `/webhook/dlq/${each.id}`)).text)) found.push(each.id);
+  for (const each of (await call('GET', '/webhook/deliveries?tenant=P')).json.data) {
+    if (hasTrace((await call('GET', `/webhook/dlq/${each.id}`)).text)) found.push(each.id);
   }
   return found;
 }
 
 const search = async (exports: readonly string[]) => ({
   tables: await searchTables(),
-  files: await searchFiles(service.dataDir),
+  files: await searchFiles(world.service.dataDir),
   answers: await searchAnswers(exports),
+  logs: world.logged.filter(hasTrace),
+  traces: world.collector.requests.filter(({ body }) => hasTrace(body)).map(({ body }) => body),
 });
 
 const record = (event_id: string, day: string, enrichment: object) => ({
@@ -129,12 +157,11 @@ const record = (event_id: string, day: string, enrichment: object) => ({
 const ofKim = { person: { id: 'kim-4711' }, note: 'beside-of-kim' };
 const ofOther = { person: { id: 'ada' } };
 
-test('a person who was erased is in no table, file, answer or later backup', async () => {
-  const call: typeof service.call = (...given) => service.call(...given);
+test('a person who was erased is in no table, file, answer, log, trace or later backup', async () => {
   const ingest = (...records: object[]) =>
     call('POST', '/enrichment/records', { body: { records } });
   await ingest(record('event-of-kim-1', '2020-02-28', ofKim), record('e1', '2020-02-28', ofOther));
-  await untilMoved(service, '2020-03-01');
+  await untilMoved(world.service, '2020-03-01');
   const today = new Date().toISOString().slice(0, 10);
   await ingest(record('event-of-kim-2', today, ofKim), record('e2', today, ofOther));
 
@@ -149,12 +176,57 @@ test('a person who was erased is in no table, file, answer or later backup', asy
   };
   await call('POST', '/incidents', { body: incident });
   await receiver.waitFor(1);
+  const where = 'person.id = "kim-4711"';
   const exports: string[] = [];
   for (const format of ['csv', 'ndjson', 'parquet']) {
     const headers = { prefer: 'respond-async' };
     const { json } = await call('POST', `/exports/${format}`, { headers, body: { tenant: 'P' } });
     exports.push(json.id);
   }
+  // What names the person while somebody looks at them.
+  const selected = { tenant: 'P', where };
+  const job = await call('POST', '/exports/csv', {
+    headers: { prefer: 'respond-async' },
+    body: selected,
+  });
+  expect(job.status, job.text).toBe(202);
+  exports.push(job.json.id);
+  const { headers } = await world.service.signIn();
+  for (const path of ['/enrichment/records', '/enrichment/fields', '/enrichment/records/count'])
+    await call('GET', `${path}?tenant=P&where=${encodeURIComponent(where)}`, {
+      token: null,
+      headers,
+    });
+  const key = `tenant=P&store=s&occurred_at=${today}T12:00:00Z&event_id=event-of-kim-2`;
+  const one = await call('GET', `/enrichment/records/one?${key}`, { token: null, headers });
+  expect(one.status, one.text).toBe(200);
+  const asked = [
+    call('POST', '/exports/schedules', {
+      body: {
+        ...selected,
+        name: 'nightly',
+        cron: '0 2 * * *',
+        format: 'ndjson',
+        to: join(folder.path, 'delivered'),
+      },
+    }),
+    call('POST', '/webhook/endpoints', {
+      body: { ...endpoint, event_types: ['other.kind'], where: 'data.person.id = "kim-4711"' },
+    }),
+  ];
+  const days = { dataset: 'training', from: '2020-02-28', to: today };
+  await call('POST', '/enrichment/tags', { body: { tenant: 'P', ...days } });
+  asked.push(
+    call('POST', '/enrichment/dataset-versions', {
+      body: { ...selected, dataset: 'training', name: 'v1' },
+    }),
+  );
+  const [schedule, filtering, version] = await Promise.all(asked);
+  const going = [
+    `/exports/schedules/${schedule?.json.id}`,
+    `/webhook/endpoints/${filtering?.json.id}`,
+    `/enrichment/dataset-versions/${version?.json.id}`,
+  ];
   const states = async () =>
     Promise.all(exports.map(async (id) => (await call('GET', `/exports/${id}`)).json.state));
   await vi.waitUntil(async () => (await states()).every((each) => each === 'completed'), 60_000);
@@ -163,7 +235,16 @@ test('a person who was erased is in no table, file, answer or later backup', asy
   const before = await search(exports);
   const known = (names: readonly string[], part: string) =>
     names.some((name) => name.includes(part));
-  for (const table of ['enrichment_records', 'incidents', 'attempts', 'incident_keys']) {
+  for (const table of [
+    'enrichment_records',
+    'incidents',
+    'attempts',
+    'incident_keys',
+    'exports',
+    'export_schedules',
+    'dataset_versions',
+    'webhook_endpoints',
+  ]) {
     expect(known(before.tables, table), `${table} of ${before.tables.join()}`).toBe(true);
   }
   for (const part of ['/records/', '/exports/']) {
@@ -175,12 +256,27 @@ test('a person who was erased is in no table, file, answer or later backup', asy
   const body = { tenant: 'P', subject, incidents: true, reason: 'asked by the person' };
   const receipt = await call('POST', '/enrichment/erase', { body });
   expect(receipt.json).toMatchObject({ erased: { count: 2 }, incidents: { count: 1 } });
+  const named = (answer: typeof receipt) =>
+    answer.json.remains.find(({ what }: { what: string }) => what === 'conditions')?.note;
+  for (const path of going) {
+    expect(named(receipt)).toContain(path.split('/').at(-1));
+    expect((await call('DELETE', path)).status).toBeLessThan(300);
+  }
+  const again = await call('POST', '/enrichment/erase', { body });
+  expect([again.status, named(again)]).toEqual([200, undefined]);
   // Objects go a moment later: the sweep that the erasure has begun ends after the answer.
-  await vi.waitUntil(async () => (await searchFiles(service.dataDir)).length === 0, 90_000);
-  expect(await search(exports)).toEqual({ tables: [], files: [], answers: [] });
+  await vi.waitUntil(async () => (await searchFiles(world.service.dataDir)).length === 0, 90_000);
+  const nowhere = { tables: [], files: [], answers: [], logs: [], traces: [] };
+  expect(await search(exports)).toEqual(nowhere);
+  // Both were kept, so that there was something to be searched.
+  expect(world.logged.length).toBeGreaterThan(10);
+  expect(world.collector.requests.length).toBeGreaterThan(0);
 
   const place = join(folder.path, 'backup');
-  const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
+  const tools = toolsFor({
+    DATABASE_URL: world.service.db.url,
+    SVC_DATA_DIR: world.service.dataDir,
+  });
   await backUp(tools, optionsFor(place));
   expect(await searchFiles(place)).toEqual([]);
   // Its files are packed, and were unpacked: who was not erased is found.

@@ -158,7 +158,7 @@ export function shortWaitOf(
 
 /**
  * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log;
- * deliveries: in folders of schedules.
+ * deliveries: in folders of schedules; conditions: in the `where` of something.
  */
 export const remainKinds = [
   'hot_pages',
@@ -167,6 +167,7 @@ export const remainKinds = [
   'objects',
   'backups',
   'deliveries',
+  'conditions',
   'incidents',
   'keys',
   'attempts',

@@ -1,6 +1,6 @@
 import { AppError, errorCatalogue } from '../../kernel/errors.ts';
-import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
 import type { AuditLocally } from '../../platform/audit.ts';
+import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
 import type { Fault } from '../../platform/jobs/held.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
 import {

@@ -247,3 +247,48 @@ export async function doAndUndo<T>(connection: Connection, work: () => Promise<T
   await connection.client.query('rollback to savepoint before');
   return result;
 }
+
+/** What has a `where` of its own. `where` is its text, or the texts of an export and of the version that it is of. */
+type Condition = {
+  readonly kind: 'export' | 'version' | 'schedule' | 'endpoint';
+  readonly id: string;
+  readonly where: string;
+  /** Whether it does nothing any more. */
+  readonly has_ended: boolean;
+};
+
+/** Lists what of a tenant has a `where`. */
+export async function listConditions(db: Queryable, tenant: string): Promise<Condition[]> {
+  return db.query<Condition>(sql`
+    select * from (
+      select 'export' as kind, id, state not in ('queued', 'running') as has_ended,
+        concat_ws(' and ', request->>'where', version->>'where') as "where"
+      from exports where tenant = ${tenant}
+      union all
+      select 'version', id, false, where_text from dataset_versions where tenant = ${tenant}
+      union all
+      select 'schedule', id, deleted_at is not null, request->>'where' from export_schedules where tenant = ${tenant}
+      union all
+      select 'endpoint', id, deleted_at is not null, filter from webhook_endpoints where tenant = ${tenant}
+    ) conditions where "where" <> ''`);
+}
+
+/** Puts another text in the place of the `where` of something that has ended. */
+export async function forgetConditionOf(
+  db: Queryable,
+  { tenant, kind, id, masked }: Omit<Condition, 'has_ended'> & { tenant: string; masked: string },
+): Promise<void> {
+  const text = sql`to_jsonb(${masked}::text)`;
+  const without = (column: string, path: string) =>
+    sql`${raw(column)} = jsonb_set(${raw(column)}::jsonb, ${path}, ${text}, false)::json`;
+  const ofTenant = sql`where tenant = ${tenant} and id = ${id}`;
+  if (kind === 'export') {
+    await db.query(sql`
+      update exports set ${without('request', '{where}')}, ${without('version', '{where}')},
+        ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);
+  } else if (kind === 'schedule') {
+    await db.query(sql`update export_schedules set ${without('request', '{where}')} ${ofTenant}`);
+  } else if (kind === 'endpoint') {
+    await db.query(sql`update webhook_endpoints set filter = ${masked} ${ofTenant}`);
+  }
+}

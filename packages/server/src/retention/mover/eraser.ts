@@ -24,6 +24,7 @@ import {
   refuseHold,
 } from './erase-records.ts';
 import { findMatches, type Matches } from './find-matches.ts';
+import { forgetConditions } from './forget-conditions.ts';
 import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
 import { createRunning } from './running.ts';
@@ -94,31 +95,30 @@ export function createEraser(options: EraserOptions): Eraser {
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
     });
-    const work = eraseRecords(context, scope, {
-      act,
-      signal,
-      onFound,
-      onJournalled: tellJournalled,
-    });
+    let conditions: EraseRemain[] = [];
+    const onMatches = async (matches: Matches) => {
+      conditions = await forgetConditions(context.db, scope, matches);
+      await onFound?.(matches);
+    };
+    const job = { act, signal, onFound: onMatches, onJournalled: tellJournalled };
+    const work = eraseRecords(context, scope, job);
     const ended = new AbortController();
     let isAnswered = false;
     const settled = work
-      .catch((error: unknown) => {
-        // If the caller still waits, the caller is told of the error instead.
-        if (isAnswered) tellBrokenOff(context.log, scope.tenant, error, signal.aborted);
-      })
+      // If the caller still waits, the caller is told of the error instead.
+      .catch((error: unknown) =>
+        isAnswered ? tellBrokenOff(context.log, scope.tenant, error, signal.aborted) : undefined,
+      )
       .finally(() => ended.abort());
     running.add(settled);
-    const asItStands = Promise.all([
-      journalled,
-      setTimeout(answerMillis, undefined, { signal: ended.signal, ref: false }),
-    ]).then(([planned]) =>
+    const waited = setTimeout(answerMillis, undefined, { signal: ended.signal, ref: false });
+    const asItStands = Promise.all([journalled, waited]).then(([planned]) =>
       readReceipt(context.db, planned, { tenant: scope.tenant, id: planned.id ?? '' }),
     );
     // When the receipt cannot be read because the work has just ended, the work itself answers.
     const receipt = await Promise.race([work, asItStands.catch(() => work)]);
     isAnswered = true;
-    return receipt;
+    return { ...receipt, remains: [...conditions, ...receipt.remains] };
   }
 
   /** Says what would be erased. */
@@ -130,8 +130,8 @@ export function createEraser(options: EraserOptions): Eraser {
     const effects = await foretell(context, scope, matches);
     const receipt = dryReceipt(scope, matches, { act, effects });
     if (!hasIncidents) return receipt;
-    const ofSubject = withEvents(scope, matches);
-    return { ...receipt, incidents: await options.incidents.plan(ofSubject, signal) };
+    const incidents = await options.incidents.plan(withEvents(scope, matches), signal);
+    return { ...receipt, incidents };
   }
 
   /** Erases records and incidents. */

@@ -1,0 +1,32 @@
+import { maskLiterals, namesAny } from '../../kernel/where/literals.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { EraseRemain } from '../contract.ts';
+import { forgetConditionOf, listConditions } from './erase-queries.ts';
+import type { Matches } from './find-matches.ts';
+import type { EraseScope } from './scope.ts';
+
+/** How many conditions the receipt names. */
+const mostNamed = 20;
+
+/**
+ * Masks the values in the `where` of what has ended, such as an export or a deleted endpoint, if it names whoever is
+ * erased. What is still at work keeps its own, since without it it would do something else: the answer names it.
+ */
+export async function forgetConditions(
+  db: Database,
+  { tenant, eventIds, subject }: EraseScope,
+  { foundIds }: Pick<Matches, 'foundIds'>,
+): Promise<EraseRemain[]> {
+  if (eventIds === null && subject === null) return [];
+  const names = [...(eventIds ?? []), ...foundIds, ...(subject === null ? [] : [subject.value])];
+  const found = (await listConditions(db, tenant)).filter(({ where }) => namesAny(where, names));
+  for (const one of found.filter(({ has_ended }) => has_ended)) {
+    await forgetConditionOf(db, { ...one, tenant, masked: maskLiterals(one.where) });
+  }
+  const kept = found.filter(({ has_ended }) => !has_ended).map(({ kind, id }) => `${kind} ${id}`);
+  if (kept.length === 0) return [];
+  const more = kept.length > mostNamed ? ` and ${kept.length - mostNamed} more` : '';
+  const named = kept.slice(0, mostNamed).join(', ') + more;
+  const note = `The where of these names what was erased, and goes on: ${named}. Change or delete them, and erase once more to have it forgotten.`;
+  return [{ what: 'conditions', until: null, note }];
+}
