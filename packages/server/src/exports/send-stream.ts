@@ -64,9 +64,10 @@ export async function answerWatched(
   // Without this, a reader that hangs up would be noticed only when the next piece is sent, which may take long.
   const onClose = () => ending.abort(new ReaderGone('the reader hung up'));
   response.on('close', onClose);
-  const endWatch = watchCaller(recheck, recheckMillis, (error) => {
+  const endWatch = watchCaller(recheck, (error) => {
     ending.abort(error);
-    if (response.headersSent) response.destroy();
+    // What the system holds for a slow reader, some megabytes, is not sent either.
+    if (response.headersSent) response.socket?.resetAndDestroy();
   });
   const open: Sending['open'] = (status, headers) => {
     reply.hijack();
@@ -90,9 +91,6 @@ export async function answerWatched(
     response.off('close', onClose);
   }
 }
-
-/** How often the caller of a download is checked again. */
-const recheckMillis = 5000;
 
 /** A Content-Disposition (RFC 6266) with this file name. A name that is not plain ASCII also appears in UTF-8. */
 export function disposition(name: string): string {

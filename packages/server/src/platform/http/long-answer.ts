@@ -28,13 +28,15 @@ export function write(
   });
 }
 
+/** Each check is one look-up of a token by its key. */
+const recheckMillis = 1000;
+
 /**
- * Checks every `everyMillis`, while a long answer is sent, whether its caller may still have it. `onRefused` gets the 401
+ * Checks every second, while a long answer is sent, whether its caller may still have it. `onRefused` gets the 401
  * or 403, once: the token was revoked or has expired, or the session has ended. Returns what ends the watch.
  */
 export function watchCaller(
   recheck: () => Promise<unknown>,
-  everyMillis: number,
   onRefused: (error: AppError) => void,
 ): () => void {
   const timer = setInterval(() => {
@@ -44,7 +46,7 @@ export function watchCaller(
       clearInterval(timer);
       onRefused(error);
     });
-  }, everyMillis);
+  }, recheckMillis);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -27,8 +27,6 @@ export type TailWaits = {
 };
 
 const places = { total: 64, each: 16 };
-/** How often it is checked whether the caller may still read. */
-const recheckMillis = 1000;
 
 type Options = { cursorKey: () => Buffer; log: Log; waits: TailWaits; noteRead: NoteRead };
 
@@ -149,7 +147,7 @@ async function answerTail(
   const signal = AbortSignal.any([ending.signal, stopping]);
   const onClose = () => ending.abort(new ReaderGone('the reader hung up'));
   response.on('close', onClose);
-  const endWatch = watchCaller(recheck, recheckMillis, (error) => ending.abort(error));
+  const endWatch = watchCaller(recheck, (error) => ending.abort(error));
   reply.hijack();
   // Nginx would gather events until its buffer is full.
   response.writeHead(200, { 'content-type': eventStream, 'x-accel-buffering': 'no' });
