@@ -54,7 +54,8 @@ export async function blocksOf(
   const session = await database.openSession();
   try {
     await session.query(sql`begin isolation level repeatable read`);
-    await work({ ...database, transaction: (inside) => inside(session as never) });
+    const transaction: Database['transaction'] = (inside) => inside(session as never);
+    await work({ ...database, query: (...statement) => session.query(...statement), transaction });
     const rows = await session.query<{ name: string; blocks: number }>(sql`
       select relname as name, pg_stat_get_xact_blocks_fetched(oid)::int as blocks from pg_class
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'i') order by relname`);

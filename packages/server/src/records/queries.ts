@@ -205,13 +205,12 @@ export type RowScan = {
   /** Only the records of a tenant between these times are read, both inclusive, in the order of time. */
   times?: Times | undefined;
   limit: number;
-  /** How many rows a page that filters by what only records tell looks at; null without such a filter. */
-  scanLimit: number | null;
-  /** How many bytes of records a page with a `where` looks at, which reads each of them whole. */
-  scanBytes?: number | undefined;
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
 };
+
+/** How many records a page looks at that filters by what only they tell, and with a `where` how many bytes of them. */
+type FilteredScan = RowScan & { scanLimit: number; scanBytes: number };
 
 export type Times = { readonly first_at: string; readonly last_at: string };
 
@@ -235,57 +234,62 @@ export async function listRecords(
   slice: Slice,
   options: RowScan,
 ): Promise<RecordRow[]> {
-  const order = recordOrder(options);
-  const isFiltered = options.scanLimit !== null;
-  // The labels are filtered outside the limit: a page looks at `scanLimit` rows and then ends, even if none of them
-  // fits. Otherwise a rare label would make one page read a whole slice.
-  const rows = scanRows(isFiltered ? unfiltered(slice) : slice, options);
-  const looked =
-    slice.where === undefined
-      ? sql`${rows} limit ${options.scanLimit}`
-      : lookedRows(slice, options);
-  const page = isFiltered
-    ? sql`select * from (${looked}) record ${where(labelConditions(slice))}
-        order by ${order} limit ${options.limit}`
-    : sql`${rows} limit ${options.limit}`;
+  const page = sql`${scanRows(slice, options)} limit ${options.limit}`;
   return db.query<RecordRow>(
-    sql`
-    select ${recordColumns} from (
-      select *, sum(bytes) over (order by ${order}) - bytes as bytes_before from (${page}) record
-    ) record where bytes_before < ${pageBytes} order by ${order}`,
+    sql`select ${recordColumns} from ${fittingBytes(page, slice, options)}`,
     plannedFor(slice),
   );
+}
+
+/**
+ * Returns the records of a page that filters by what only they themselves tell. It looks at `scanLimit` rows and then ends,
+ * even if none of them fits: otherwise a rare label would make one page read a whole slice. `end` is the last record that
+ * it looked at, and `looked` its number; null at the end of the slice, and where the page is full.
+ */
+export async function listFitting(
+  db: Queryable,
+  slice: Slice,
+  options: FilteredScan,
+): Promise<{ rows: RecordRow[]; end: RecordKey | null; looked: number }> {
+  const { limit, scanLimit, scanBytes } = options;
+  const before = sql`over (order by ${recordOrder(slice, options)} rows unbounded preceding)`;
+  const ends = [sql`number = ${raw(String(scanLimit))}`];
+  // A `where` reads each record whole, so a page looks at fewer if they are large.
+  const isOfBytes = slice.where !== undefined;
+  if (isOfBytes) ends.push(sql`looked_before + bytes >= ${scanBytes}`);
+  // `offset 0` asks of each record once, and of none after the last of the page.
+  const looked = sql`select *, ${join(labelConditions(slice), ' and ')} as fits, ${join(ends, ' or ')} as is_last
+    from (
+      select *, sum(bytes) ${before} - bytes as looked_before, row_number() ${before} as number
+      from (${scanRows(unfiltered(slice), options)} limit ${raw(String(scanLimit))}) record
+    ) record ${isOfBytes ? sql`where looked_before < ${scanBytes}` : empty}
+    order by ${recordOrder(slice, options)} offset 0`;
+  const page = sql`select * from (${looked}) record where fits or is_last
+    order by ${recordOrder(slice, options)} limit ${limit + 1}`;
+  type Looked = RecordRow & { fits: boolean | null; is_last: boolean; number: number };
+  const found = await db.query<Looked>(
+    sql`select ${recordColumns}, fits, is_last, number from ${fittingBytes(page, slice, options)}`,
+    plannedFor(slice),
+  );
+  const rows = found.flatMap(({ fits, is_last: _last, number: _number, ...row }) =>
+    fits ? [row] : [],
+  );
+  const last = found.at(-1);
+  const isEnd = rows.length < limit && last?.is_last === true;
+  return { rows: rows.slice(0, limit), end: isEnd ? keyOf(last) : null, looked: last?.number ?? 0 };
+}
+
+/** Selects the rows of a page that are not beyond its `pageBytes`. */
+function fittingBytes(page: Sql, slice: Slice, options: RowScan): Sql {
+  const order = recordOrder(slice, options);
+  return sql`(
+      select *, sum(bytes) over (order by ${order}) - bytes as bytes_before from (${page}) record
+    ) record where bytes_before < ${pageBytes} order by ${order}`;
 }
 
 /** Every `where` makes another statement, and each that is prepared stays in the memory of its connection. */
 function plannedFor(slice: Slice) {
   return { isPlannedAnew: slice.where !== undefined };
-}
-
-/** Returns the last of the records that a filtered page looked at; undefined at the end of the slice. */
-export async function findScanEnd(
-  db: Queryable,
-  slice: Slice,
-  options: RowScan & { scanLimit: number },
-): Promise<RecordKey | undefined> {
-  const { scanLimit, scanBytes } = options;
-  const last =
-    slice.where === undefined
-      ? sql`${scanRows(unfiltered(slice), options)} offset ${scanLimit - 1} limit 1`
-      : sql`select * from (${lookedRows(slice, options)}) record
-          where looked_before + bytes >= ${scanBytes} or number = ${scanLimit}`;
-  const rows = await db.query<RecordRow>(sql`
-    select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id from (${last}) record`);
-  return rows[0] === undefined ? undefined : keyOf(rows[0]);
-}
-
-/** Returns the records that a page with a `where` looks at: as many as may be, or fewer if they are large. */
-function lookedRows(slice: Slice, options: RowScan): Sql {
-  const before = sql`over (order by ${recordOrder(options)} rows unbounded preceding)`;
-  return sql`select * from (
-      select *, sum(bytes) ${before} - bytes as looked_before, row_number() ${before} as number
-      from (${scanRows(unfiltered(slice), options)} limit ${options.scanLimit}) record
-    ) record where looked_before < ${options.scanBytes}`;
 }
 
 export function keyOf(row: RecordRow): RecordKey {
@@ -301,9 +305,11 @@ export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordR
   return rows[0];
 }
 
+type AnyScan = RowScan & { scanLimit?: number };
+
 /** Returns the records of a slice that follow the cursor, in the order of reading. */
-function scanRows(slice: Slice, options: RowScan): Sql {
-  const order = recordOrder(options);
+function scanRows(slice: Slice, options: AnyScan): Sql {
+  const order = recordOrder(slice, options);
   if (options.times !== undefined) return timeRows(slice, options.times, options);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
   return sql`select * from ${scanTable(slice)} record
@@ -316,7 +322,7 @@ function scanTable({ eventId }: Slice): Sql {
 }
 
 /** Goes from stretch to stretch along the index of the key, so what lies between them costs nothing. */
-function stretchRows(slice: Slice, stretches: readonly Stretch[], options: RowScan): Sql {
+function stretchRows(slice: Slice, stretches: readonly Stretch[], options: AnyScan): Sql {
   const of = (name: keyof Stretch) => stretches.map((stretch) => stretch[name]);
   const times = [...of('first_at'), ...of('last_at')].sort();
   const conditions = [
@@ -339,12 +345,12 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: RowSc
       ) with ordinality as given(store, first_at, last_at, number) order by number
     ) stretch cross join lateral (
       select * from enrichment_records record ${where(conditions)}
-      order by ${recordOrder(options)} limit ${innerLimit(options)}
-    ) record order by stretch.number, ${recordOrder(options)}`;
+      order by ${recordOrder(slice, options)} limit ${innerLimit(options)}
+    ) record order by stretch.number, ${recordOrder(slice, options)}`;
 }
 
 /** Without a limit, or with a parameter, months would be planned for. A few limits make few prepared statements. */
-function innerLimit({ scanLimit, limit }: RowScan): Sql {
+function innerLimit({ scanLimit, limit }: AnyScan): Sql {
   const wanted = scanLimit ?? limit;
   return raw(String([101, 501, 10_000].find((size) => size >= wanted) ?? wanted));
 }
@@ -353,7 +359,7 @@ function innerLimit({ scanLimit, limit }: RowScan): Sql {
  * Reads all stores of a tenant by time. No index has the records in this order, but the counters say which stores have
  * some between these times, and of each of them the index of the key finds the next ones.
  */
-function timeRows(slice: Slice, { first_at, last_at }: Times, options: RowScan): Sql {
+function timeRows(slice: Slice, { first_at, last_at }: Times, options: AnyScan): Sql {
   const between = sql`between ${first_at}::timestamptz and ${last_at}::timestamptz`;
   const days = [
     sql`day between ${first_at.slice(0, 10)}::date and ${last_at.slice(0, 10)}::date`,
@@ -376,8 +382,8 @@ function timeRows(slice: Slice, { first_at, last_at }: Times, options: RowScan):
       select store, first_at, last_at ${fromDays('leaf_days', slice, days)} offset 0
     ) own cross join lateral (
       select * from enrichment_records record ${where(conditions)}
-      order by ${recordOrder({ descending: options.descending })} limit ${innerLimit(options)}
-    ) record order by ${recordOrder(options)}`;
+      order by ${recordOrder(slice, { descending: options.descending })} limit ${innerLimit(options)}
+    ) record order by ${recordOrder(slice, options)}`;
 }
 
 function scanConditions(slice: Slice, options: RowScan): Sql[] {
@@ -401,11 +407,13 @@ function beyond({ descending, isInclusive }: RowScan): Sql {
 }
 
 /** The columns are qualified: a bare occurred_at would be the formatted output, which PostgreSQL would have to sort. */
-function recordOrder({ descending, times }: Pick<RowScan, 'descending' | 'times'>): Sql {
-  const columns =
-    times === undefined
-      ? ['tenant', 'store', 'occurred_at', 'event_id']
-      : ['occurred_at', 'store', 'event_id'];
+function recordOrder(
+  { tenant }: Slice,
+  { descending, times }: Pick<RowScan, 'descending' | 'times'>,
+): Sql {
+  // That of one tenant goes without its name: outside a subquery PostgreSQL would sort by it once more.
+  const ofKey = [...(tenant === undefined ? ['tenant'] : []), 'store', 'occurred_at', 'event_id'];
+  const columns = times === undefined ? ofKey : ['occurred_at', 'store', 'event_id'];
   return raw(columns.map((column) => `record.${column}${descending ? ' desc' : ''}`).join(', '));
 }
 

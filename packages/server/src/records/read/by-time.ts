@@ -1,10 +1,10 @@
 import { addDays } from '../../kernel/day.ts';
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { findScanEnd, listRecords, type RecordKey, type RowScan } from '../queries.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { listFitting, listRecords, type RecordKey, type RowScan } from '../queries.ts';
 import { isCounted, type Slice, taggedWindows } from '../slice/slice.ts';
 import { maxSegments } from './open-segments.ts';
 import { firstDayBeyond, planWhole, type ScanPlan } from './plan-scan.ts';
-import { dayEdge, planTimes, type TimeDays, type TimePlan } from './plan-times.ts';
+import { dayEdge, planTimes, type TimeDays } from './plan-times.ts';
 import { listTaggedDays, listTimeDays, type TimeDay, type WholeSegment } from './queries.ts';
 import { listSliceSegments } from './sum-segments.ts';
 import { cutAt, type Scan, type ScanLimits, type ScanOptions } from './tier.ts';
@@ -20,7 +20,7 @@ const maxDays = 600;
 
 /** Reads hot records by time. */
 export async function scanHotTimes(
-  db: Database,
+  db: Queryable,
   slice: Slice,
   options: ScanOptions,
   limits: ScanLimits,
@@ -30,13 +30,18 @@ export async function scanHotTimes(
   const found = await findDays(db, slice, { ...options, tier: 'hot', limits });
   const scan: Scan = { rows: [], end: options.after };
   let { after, isInclusive } = options;
+  if (!isCounted(slice)) {
+    return readFiltered(db, slice, { limits, limit }, (wanted) => {
+      const times = planTimes(found, { tenant, after, descending, wanted });
+      if (times === null) return { scan: null, end: found.end };
+      return { scan: { after, isInclusive, descending, times, limit }, end: times.end };
+    });
+  }
   for (let wanted = limit * 2, n = 0; n < maxStretches; n++, wanted *= 4) {
-    const most = isCounted(slice) ? wanted : limits.filtered;
-    const times = planTimes(found, { tenant, after, descending, wanted: most });
+    const times = planTimes(found, { tenant, after, descending, wanted });
     if (times === null) return { ...scan, end: found.end };
     const stretch = { after, isInclusive, descending, times, limit: limit - scan.rows.length };
-    if (!isCounted(slice)) return scanFiltered(db, slice, stretch, limits);
-    scan.rows.push(...(await listRecords(db, slice, { ...stretch, scanLimit: null })));
+    scan.rows.push(...(await listRecords(db, slice, stretch)));
     scan.end = cutAt(scan.rows, limit) ?? times.end;
     if (scan.end !== times.end || times.end === null) return scan;
     [after, isInclusive] = [times.end, false];
@@ -44,31 +49,34 @@ export async function scanHotTimes(
   return scan;
 }
 
-/** The end is found in the snapshot of the rows: records written in between would move it. */
-function scanFiltered(
-  db: Database,
-  slice: Slice,
-  options: ScanOptions & { times: TimePlan },
-  { filtered: scanLimit, bytes: scanBytes }: ScanLimits,
-): Promise<Scan> {
-  const scan = { ...options, scanLimit, scanBytes };
-  return db.transaction((connection) => readFiltered(connection, slice, scan, options.times.end), {
-    isolation: 'repeatable read',
-  });
-}
+/** Where the next records lie that a page with a filter looks at, if any do, and up to where: null for the end of the slice. */
+type FilteredPlan = { scan: RowScan | null; end: RecordKey | null };
 
-/** Reads a page with a filter, and how far it looked: up to `end` at most. */
+/**
+ * Reads a page with a filter. One that often fits fills it with some of few records, and so the page looks at few first, and
+ * only if it is not full then at all that it may.
+ */
 export async function readFiltered(
-  snapshot: Queryable,
+  db: Queryable,
   slice: Slice,
-  scan: RowScan & { scanLimit: number },
-  end: RecordKey | null,
+  { limits, limit }: { limits: ScanLimits; limit: number },
+  planOf: (looks: number) => FilteredPlan | Promise<FilteredPlan>,
 ): Promise<Scan> {
-  const rows = await listRecords(snapshot, slice, scan);
-  return {
-    rows,
-    end: cutAt(rows, scan.limit) ?? (await findScanEnd(snapshot, slice, scan)) ?? end,
-  };
+  const { filtered, bytes: scanBytes } = limits;
+  let looks = Math.min(filtered, limit <= 101 ? 501 : 2501);
+  for (;;) {
+    const { scan, end } = await planOf(looks);
+    if (scan === null) return { rows: [], end };
+    const found = await listFitting(db, slice, { ...scan, scanLimit: looks, scanBytes });
+    const cut = cutAt(found.rows, limit);
+    const upTo = cut ?? found.end ?? end;
+    const isOfBytes = found.end !== null && found.looked < looks;
+    if (looks === filtered || cut !== null || upTo === null || isOfBytes) {
+      return { rows: found.rows, end: upTo };
+    }
+    // A stretch of time may have held far fewer than it was meant to.
+    looks = found.end === null ? Math.min(filtered, looks * 4) : filtered;
+  }
 }
 
 /** Finds which segments hold the next cold records, and on which days; null when none do. */

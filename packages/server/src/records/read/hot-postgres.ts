@@ -1,5 +1,5 @@
 import { dayAfter } from '../../kernel/day.ts';
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
@@ -9,19 +9,21 @@ import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from './tier.ts';
 
 /** Reads the records in PostgreSQL. */
-export function createHotTier(db: Database, limits: ScanLimits): Tier {
+export function createHotTier(db: Queryable, limits: ScanLimits): Tier {
   return {
     async scan(slice, options) {
       if (options.isByTime) return scanHotTimes(db, slice, options, limits);
       // Records have an index of their event ids.
       const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
       if (isOfEvent || isCounted(slice)) return scanWhole(db, slice, options);
-      const most = { scanLimit: limits.filtered, scanBytes: limits.bytes };
-      // The whole scan reads one snapshot: records written in between would move its end.
-      return db.transaction(
-        (connection) => scanFiltered(connection, slice, { ...options, ...most }),
-        { isolation: 'repeatable read' },
-      );
+      return readFiltered(db, slice, { limits, limit: options.limit }, async (looks) => {
+        const found = await findStretches(db, slice, { ...options, limit: looks });
+        const isEmpty = found.stretches?.length === 0;
+        return {
+          scan: isEmpty ? null : { ...options, stretches: found.stretches },
+          end: found.end,
+        };
+      });
     },
     find: (key) => queries.findRecord(db, key),
   };
@@ -30,18 +32,8 @@ export function createHotTier(db: Database, limits: ScanLimits): Tier {
 async function scanWhole(db: Queryable, slice: Slice, options: ScanOptions): Promise<Scan> {
   const { stretches, end } = await findStretches(db, slice, options);
   if (stretches?.length === 0) return { rows: [], end };
-  const rows = await queries.listRecords(db, slice, { ...options, stretches, scanLimit: null });
+  const rows = await queries.listRecords(db, slice, { ...options, stretches });
   return { rows, end: cutAt(rows, options.limit) ?? end };
-}
-
-async function scanFiltered(
-  db: Queryable,
-  slice: Slice,
-  options: ScanOptions & { scanLimit: number; scanBytes: number },
-): Promise<Scan> {
-  const found = await findStretches(db, slice, { ...options, limit: options.scanLimit });
-  if (found.stretches?.length === 0) return { rows: [], end: found.end };
-  return readFiltered(db, slice, { ...options, stretches: found.stretches }, found.end);
 }
 
 /** Without a dataset the slice is read directly, because its records follow one another in the order of the key. */

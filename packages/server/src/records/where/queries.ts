@@ -105,9 +105,23 @@ function textSql(text: Sql, check: Ordered): Sql {
   return sql`${text} collate "C" ${raw(check.sign)} ${oneOf(check, 'text')}`;
 }
 
+/** `text` is that of a number, or null. */
 function numberSql(text: Sql, { sign, values }: Compared): Sql {
   const keys = { sign, values: values.map(numberKey) };
-  return sql`${numberKeySql(text)} collate "C" ${raw(sign)} ${oneOf(keys, 'text')}`;
+  const exact = sql`${numberKeySql(raw('sent.text'))} collate "C" ${raw(sign)} ${oneOf(keys, 'text')}`;
+  if (!values.every(isShort))
+    return sql`(select ${exact} from (select ${text} as text offset 0) sent)`;
+  // To make the key takes ten times as long as this, which compares as exactly and has room for what it casts.
+  return sql`(select case when length(sent.text) > ${shortNumber} or lower(sent.text) like '%e%' then ${exact}
+      else sent.text::numeric ${raw(sign)} ${oneOf({ sign, values }, 'numeric')} end
+    from (select ${text} as text offset 0) sent)`;
+}
+
+const shortNumber = 40;
+
+/** Whether a number has no exponent that a `numeric` may not hold, and few digits. */
+function isShort(value: string): boolean {
+  return value.length <= shortNumber && !/e[+-]?\d{4}/i.test(value);
 }
 
 function oneOf({ sign, values }: Compared, type: string): Sql {
