@@ -1,7 +1,9 @@
 const mostInner = 16;
 
+type Numbers = readonly number[] | Float64Array;
+
 /** Returns the quantile of sorted numbers, between two of them where it lies between them. NaN when there are none. */
-export function quantileOf(sorted: readonly number[], share: number): number {
+export function quantileOf(sorted: Numbers, share: number): number {
   const at = Math.min(1, Math.max(0, share)) * (sorted.length - 1);
   const [low = Number.NaN, high = low] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
   // Halves first: the difference of two doubles may be none.
@@ -12,12 +14,15 @@ export function quantileOf(sorted: readonly number[], share: number): number {
  * Returns the edges of at most 20 buckets for sorted numbers. They are round, and lie where nearly all numbers do; what
  * is beyond 1 % and 99 % has a bucket of its own at each end, so that one outlier does not hide the others.
  */
-export function edgesOf(sorted: readonly number[]): number[] {
+export function edgesOf(sorted: Numbers): number[] {
   const [min = 0, max = min] = [sorted[0], sorted.at(-1)];
   if (min === max) return [min, max];
   let [low, high] = [quantileOf(sorted, 0.01), quantileOf(sorted, 0.99)];
   if (low === high) [low, high] = [min, max];
-  const step = stepOf((high - low) / mostInner, sorted.every(Number.isInteger));
+  const step = stepOf(
+    (high - low) / mostInner,
+    sorted.every((value) => Number.isInteger(value)),
+  );
   const first = Math.floor(low / step);
   if (!Number.isFinite(step) || !Number.isSafeInteger(first)) return [min, max];
   const edges: number[] = [];

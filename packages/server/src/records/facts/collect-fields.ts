@@ -19,10 +19,20 @@ export type Collected = {
   readonly places: number[];
   readonly months: string[];
   readonly columns: Map<string, FieldColumn>;
+  /** The same of enrichments as they are nested: so no name is put together for each value of each record. */
+  readonly enrichment: Place;
   /** Records whose enrichment was not read. */
   unread: number;
   /** Fields beyond those that are told apart, at least. */
   leftOff: number;
+};
+
+/** Where values stand in enrichments: a field, the members of its objects by their keys, and the elements of its arrays. */
+type Place = {
+  readonly column: FieldColumn | null;
+  readonly depth: number;
+  readonly members: Map<string, Place>;
+  elements: Place | undefined;
 };
 
 /** Names are told apart up to this number, length and depth; enrichments with ids as names have any number. */
@@ -39,6 +49,7 @@ export function emptyCollection(): Collected {
   const columns = labels.map((name) => ({ name, of: 'record' as const, rows: [], values: [] }));
   return {
     columns: new Map(columns.map((column) => [columnKey(column), column])),
+    enrichment: { column: null, depth: 0, members: new Map(), elements: undefined },
     places: [],
     months: [],
     unread: 0,
@@ -56,36 +67,49 @@ export function collect(to: Collected, records: Sample['records']): void {
     const row = to.places.push(record.place) - 1;
     to.months.push(record.day.slice(0, 7));
     for (const name of labels) {
-      const value = record[name];
-      if (value !== null) note(to, { name, of: 'record', row, value });
+      const [value, column] = [record[name], to.columns.get(columnKey({ name, of: 'record' }))];
+      if (value !== null && column !== undefined) note(column, row, value);
     }
     const enrichment: unknown = JSON.parse(record.enrichment);
-    walk(to, { name: '', row, value: enrichment, depth: 0 });
+    walk(to, to.enrichment, enrichment);
   }
 }
 
-type Found = { name: string; row: number; value: unknown; depth: number };
-
-function walk(to: Collected, { name, row, value, depth }: Found): void {
-  if (typeof value !== 'object' || value === null) {
-    note(to, { name, of: 'enrichment', row, value: toValue(value) });
-    return;
-  }
-  const isArray = Array.isArray(value);
-  if (name !== '') {
-    note(to, { name, of: 'enrichment', row, value: container[isArray ? 'array' : 'object'] });
-  }
-  if (depth === deepest) return;
-  if (isArray) {
+/** Notes a value of the last record, and what is in it. */
+function walk(to: Collected, at: Place, value: unknown): void {
+  const { column, depth } = at;
+  if (column !== null) note(column, to.places.length - 1, toValue(value));
+  if (typeof value !== 'object' || value === null || depth === deepest) return;
+  if (Array.isArray(value)) {
     for (const element of value.slice(0, mostElements)) {
-      walk(to, { name: `${name}[]`, row, value: element, depth: depth + 1 });
+      at.elements ??= addPlace(to, at, '[]');
+      if (at.elements === undefined) break;
+      walk(to, at.elements, element);
     }
     return;
   }
-  for (const [key, member] of Object.entries(value)) {
-    const step = name === '' ? stepOf(key, /^[\p{L}_]/u) : `.${stepOf(key)}`;
-    walk(to, { name: name + step, row, value: member, depth: depth + 1 });
+  for (const key of Object.keys(value)) {
+    let place = at.members.get(key);
+    if (place === undefined) {
+      const step = column === null ? stepOf(key, /^[\p{L}_]/u) : `.${stepOf(key)}`;
+      place = addPlace(to, at, step);
+      if (place === undefined) continue;
+      at.members.set(key, place);
+    }
+    walk(to, place, (value as Record<string, unknown>)[key]);
   }
+}
+
+/** Adds a field; of one that is left off, undefined. */
+function addPlace(to: Collected, at: Place, step: string): Place | undefined {
+  const name = `${at.column?.name ?? ''}${step}`;
+  if (to.columns.size >= mostColumns || name.length > longestName) {
+    to.leftOff = Math.max(to.leftOff, 1);
+    return undefined;
+  }
+  const column: FieldColumn = { name, of: 'enrichment', rows: [], values: [] };
+  to.columns.set(columnKey(column), column);
+  return { column, depth: at.depth + 1, members: new Map(), elements: undefined };
 }
 
 /** A key as a step of a name: in quotes where it has other characters than a word, so that it is told from others. */
@@ -94,26 +118,17 @@ function stepOf(key: string, first = /^/): string {
 }
 
 function toValue(value: unknown): FieldValue {
+  if (typeof value === 'object' && value !== null) {
+    return Array.isArray(value) ? container.array : container.object;
+  }
   if (typeof value !== 'string') return value as number | boolean | null;
   if (value.length <= longestText) return value;
   return `${value.slice(0, longestText).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-type Note = { name: string; of: FieldColumn['of']; row: number; value: FieldValue };
-
-function note(to: Collected, { name, of, row, value }: Note): void {
-  const key = columnKey({ name, of });
-  let column = to.columns.get(key);
-  if (column === undefined) {
-    if (to.columns.size >= mostColumns || name.length > longestName) {
-      to.leftOff = Math.max(to.leftOff, 1);
-      return;
-    }
-    column = { name, of, rows: [], values: [] };
-    to.columns.set(key, column);
-  }
-  column.rows.push(row);
-  column.values.push(value);
+function note({ rows, values }: FieldColumn, row: number, value: FieldValue): void {
+  rows.push(row);
+  values.push(value);
 }
 
 export function columnKey({ name, of }: Pick<FieldColumn, 'name' | 'of'>): string {

@@ -23,7 +23,8 @@ export function describeField(
   for (const row of present) has[row] = 1;
   const nulls = (rowsOf.get('null') ?? []).filter((row) => has[row] === 0);
   for (const row of nulls) has[row] = 1;
-  const missing = [...design.placeOf.keys()].filter((row) => has[row] === 0);
+  const missing: number[] = [];
+  for (let row = 0; row < has.length; row += 1) if (has[row] === 0) missing.push(row);
   const types = [...groupRows(column, typeOf)].sort(([, a], [, b]) => b.length - a.length);
   const tally = tallyValues(column);
   const top = topOf(tally);
@@ -49,8 +50,8 @@ function groupRows<Group>(
   groupOf: (value: FieldValue) => Group | undefined,
 ): Map<Group, number[]> {
   const groups = new Map<Group, number[]>();
-  for (const [n, value] of values.entries()) {
-    const group = groupOf(value);
+  for (let n = 0; n < rows.length; n += 1) {
+    const group = groupOf(values[n] ?? null);
     if (group === undefined) continue;
     const row = rows[n] ?? 0;
     const own = groups.get(group);
@@ -66,12 +67,17 @@ type Tally = { readonly value: Scalar; count: number; lastRow: number };
 /** Returns in how many records each value is, the most frequent value first. */
 function tallyValues({ rows, values }: FieldColumn): Tally[] {
   const found = new Map<Scalar, Tally>();
-  for (const [n, value] of values.entries()) {
+  for (let n = 0; n < rows.length; n += 1) {
+    const value = values[n] ?? null;
     if (value === null || typeof value === 'symbol') continue;
     const row = rows[n] ?? 0;
     const known = found.get(value);
-    if (known === undefined) found.set(value, { value, count: 1, lastRow: row });
-    else if (known.lastRow !== row) Object.assign(known, { count: known.count + 1, lastRow: row });
+    if (known === undefined) {
+      found.set(value, { value, count: 1, lastRow: row });
+    } else if (known.lastRow !== row) {
+      known.count += 1;
+      known.lastRow = row;
+    }
   }
   return [...found.values()].sort(
     (a, b) => b.count - a.count || (String(a.value) < String(b.value) ? -1 : 1),
@@ -89,7 +95,7 @@ function topOf(tally: readonly Tally[]): Scalar[] {
 
 /** The numbers of a field in ascending order, without those that no double can hold. */
 export function numbersOf({ values }: FieldColumn): Float64Array {
-  return Float64Array.from(values.filter(isNumber)).sort();
+  return new Float64Array(values.filter(isNumber)).sort();
 }
 
 const isNumber = (value: FieldValue): value is number => Number.isFinite(value);
@@ -99,7 +105,7 @@ function describeNumbers(
   design: Design,
   edges: readonly number[],
 ): DescribedField['numbers'] {
-  const sorted = [...numbersOf(column)];
+  const sorted = numbersOf(column);
   const [min, max] = [sorted[0], sorted.at(-1)];
   if (min === undefined || max === undefined) return null;
   const counts = edges.slice(1).map(() => 0);
@@ -129,9 +135,9 @@ function describeNumbers(
 
 /** How far quantiles may be off, as a share of the numbers, by the variance of the share below their middle. */
 function errorOfQuantiles(column: FieldColumn, design: Design, middle: number): number {
-  const entries = column.values.flatMap((value, n) => (isNumber(value) ? [n] : []));
-  const rows = entries.map((n) => column.rows[n] ?? 0);
-  const below = (n: number) => Number(Number(column.values[entries[n] ?? 0]) <= middle);
+  const rows = column.rows.filter((_, n) => isNumber(column.values[n] ?? null));
+  const numbers = column.values.filter(isNumber);
+  const below = (n: number) => Number(Number(numbers[n]) <= middle);
   const of = sumByPlace(design, rows, below);
   const all = sumByPlace(design, rows);
   const share = sum(of) / sum(all);
@@ -154,8 +160,8 @@ export function describeOverTime(
     counts: values.slice(0, 3).map(() => new Set<number>()),
   }));
   const first = values.slice(0, 3).map(({ value }) => value);
-  for (const [n, value] of column.values.entries()) {
-    const row = column.rows[n] ?? 0;
+  for (let n = 0; n < column.rows.length; n += 1) {
+    const [value = null, row = 0] = [column.values[n], column.rows[n]];
     const period = each[periodOf[row] ?? 0];
     if (period === undefined || value === null) continue;
     period.rows.add(row);
@@ -177,6 +183,5 @@ export function describeOverTime(
 
 /** The edges of the buckets for the numbers of a field in one or two samples. */
 export function sharedEdges(columns: readonly FieldColumn[]): number[] {
-  const all = columns.flatMap((column) => [...numbersOf(column)]).sort((a, b) => a - b);
-  return edgesOf(all);
+  return edgesOf(new Float64Array(columns.flatMap(({ values }) => values.filter(isNumber))).sort());
 }
