@@ -115,3 +115,38 @@ test('an enrichment that is text is taken only where ingest would store these ve
   duckdb.close();
   expect(taken).toBeGreaterThan(100);
 });
+
+test('numbers that JSON has no word for are told from the same letters in texts', async () => {
+  const duckdb = await openDuckDbStream({
+    memoryBytes: 2 ** 28,
+    threads: 1,
+    signal: new AbortController().signal,
+  });
+  const texts = ['', 'nan', 'a,nan', ':-inf', '[inf', '\\",nan', '\\"', '"nan"', '\\\\,inf'];
+  await duckdb.run(`create table typed as select 'T' as tenant, 'S' as store, 'e' as event_id,
+    null::varchar as kind, null::varchar as source, null::varchar as model, null::varchar as confidence,
+    timestamptz '2024-03-05 00:00:00Z' as occurred_at, {t: texts.t, n: numbers.n, u: texts.t} as enrichment
+    from (select unnest([${texts.map(literal).join(', ')}]) as t) texts,
+      (select unnest([1.5, 'nan'::double, 'inf'::double, '-inf'::double]) as n) numbers`);
+  const columns = await duckdb.describe('select * from typed');
+  const rows = recordsSql('typed', { columns, maxEnrichmentBytes: 1000 });
+  const found: unknown[] = [];
+  for await (const { count, columns: cells } of duckdb.rows(
+    `select enrichment, is_plain::varchar from (${rows})`,
+  )) {
+    for (let row = 0; row < count; row += 1) {
+      const [text = '', isPlain] = cells.map((cell) => cell[row] ?? '');
+      let isJson = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        isJson = false;
+      }
+      expect(isPlain, text).toBe(String(isJson));
+      found.push(isJson);
+    }
+  }
+  duckdb.close();
+  expect(found.filter(Boolean)).toHaveLength(texts.length);
+  expect(found).toHaveLength(texts.length * 4);
+});

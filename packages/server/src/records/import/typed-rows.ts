@@ -112,10 +112,16 @@ export const isPlainSql = `(coalesce(tenant <> '' and store <> '' and length(eve
   and ${isLabel('kind')} and ${isLabel('source')} and ${isLabel('model')} and (confidence is null
   or (length(confidence) <= 40 and regexp_full_match(confidence, ${spelledNumber}))))`;
 
-/** NaN and infinities have no quotes, U+0000 is an escape. Few texts hold `nan` or `inf`, which is found quickly. */
-const hasNumbersOnly = `not contains(enrichment, '\\u0000')
-  and case when contains(enrichment, 'nan') or contains(enrichment, 'inf')
-  then not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)') else true end`;
+/**
+ * NaN and infinities have no quotes, U+0000 is an escape. Few texts hold `nan` or `inf`, which is found quickly, and only
+ * where they stand as a number would is the enrichment looked at without its texts.
+ */
+const noNumber = String.raw`'[:,\[]-?(?:nan|inf)'`;
+const withoutTexts = String.raw`regexp_replace(enrichment, '"(?:[^"\\]|\\.)*"', '""', 'g')`;
+const hasNumbersOnly = `not contains(enrichment, '\\u0000') and case
+  when not (contains(enrichment, 'nan') or contains(enrichment, 'inf')) then true
+  when not regexp_matches(enrichment, ${noNumber}) then true
+  else not regexp_matches(${withoutTexts}, ${noNumber}) end`;
 
 /** The tokens of a JSON object without white space between them. A comma belongs to what follows it, so none is last. */
 const jsonTokens = String.raw`\{(?:,?(?:[\[{]|"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)|[}\]:])*`;
