@@ -247,6 +247,37 @@ describe('a run', () => {
     expect(await delivered()).toEqual(idsOf('a', 20).sort());
   });
 
+  test('that finds its place away for a day delivers what came meanwhile, each record once', async () => {
+    const pass = () =>
+      exports.db.query(sql`
+        update exports set finished_at = finished_at - interval '1 hour', due_at = null,
+          waiting_since = waiting_since - interval '40 minutes'`);
+    const seen = new Set<string>();
+    for (let hour = 0; hour < 24; hour += 1) {
+      await exports.ingest(tenant, 2, `hour-${hour}`);
+      await pass();
+      await begin();
+      // Sometimes a part gets there, and nothing after it.
+      let puts = hour % 2;
+      await exports.work(
+        placeWith(() => {
+          if (puts === 0) throw storeUnavailable('It cannot be written', 'connect ECONNREFUSED');
+          puts -= 1;
+        }),
+      );
+      const last = (await exports.job(await lastId())) as { state: string; error: string | null };
+      seen.add(`${last.state} ${/waited for an hour/.exec(last.error ?? '') ?? ''}`);
+    }
+    expect(seen).toContain('failed waited for an hour');
+    expect(await delivered()).toEqual([]);
+    for (let run = 0; run < 2; run += 1) {
+      await pass();
+      await runWhole();
+    }
+    const all = Array.from({ length: 24 }, (_, hour) => idsOf(`hour-${hour}`, 2)).flat();
+    expect(await delivered()).toEqual(all.sort());
+  });
+
   test('begins again an hour after it failed', async () => {
     await begin();
     await exports.db.query(sql`
