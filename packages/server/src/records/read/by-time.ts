@@ -52,10 +52,10 @@ export async function scanHotTimes(
 /** Where the next records lie that a page with a filter looks at, if any do, and up to where: null for the end of the slice. */
 type FilteredPlan = { scan: RowScan | null; end: RecordKey | null };
 
-/**
- * Reads a page with a filter. One that often fits fills it with some of few records, and so the page looks at few first, and
- * only if it is not full then at all that it may.
- */
+/** A filter that often fits fills a page with some of so few records. They are looked at before all that may be. */
+export const fewLooks = (limit: number): number => (limit <= 101 ? 501 : 2501);
+
+/** Reads a page with a filter. */
 export async function readFiltered(
   db: Queryable,
   slice: Slice,
@@ -63,7 +63,7 @@ export async function readFiltered(
   planOf: (looks: number) => FilteredPlan | Promise<FilteredPlan>,
 ): Promise<Scan> {
   const { filtered, bytes: scanBytes } = limits;
-  let looks = Math.min(filtered, limit <= 101 ? 501 : 2501);
+  let looks = Math.min(filtered, fewLooks(limit));
   for (;;) {
     const { scan, end } = await planOf(looks);
     if (scan === null) return { rows: [], end };

@@ -3,7 +3,7 @@ import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts'
 import { clip } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
-import { planColdTimes } from './by-time.ts';
+import { fewLooks, planColdTimes } from './by-time.ts';
 import { maxSegments, readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   beyondTenant,
@@ -41,24 +41,34 @@ const spareRows = 1000;
 /** Reads the records in segments. The catalogue says where they stand, and DuckDB reads only those rows. */
 export function createColdTier(db: Queryable, cold: ColdReader, limits: ScanLimits): Tier {
   return {
-    async scan(slice, scanOptions) {
-      const options = { ...scanOptions, limits };
-      return readTwice(async () => {
-        if (options.isByTime) return scanTimes({ db, cold }, slice, options);
-        const ofEvent = await searchHolders({ db, cold }, slice, options);
-        if (ofEvent !== null) return ofEvent;
-        const found = await lookUp(db, slice, options);
-        const exact = await locateCursor({ db, cold }, found, options);
-        const plan = planScan(exact.days, exact.options);
-        if (plan.parts.length === 0) return { rows: [], end: plan.end };
-        const { after } = exact.options;
-        // Looking at rows in their order would need them all in memory: for an event the plan itself is the limit.
-        const looks = slice.eventId === undefined ? exact.options.limit : null;
-        return readPlan({ db, cold }, slice, { ...options, after, plan, looks });
-      });
+    async scan(slice, options) {
+      const few = fewLooks(options.limit);
+      const isFirst = options.after === null && slice.eventId === undefined;
+      // A look costs as much again for a filter that rarely fits, so that only the first page begins with a short one.
+      if (isFirst && !isCounted(slice) && few < limits.filtered) {
+        const first = await scan(slice, { ...options, limits: { ...limits, filtered: few } });
+        if (first.end === null || cutAt(first.rows, options.limit) !== null) return first;
+      }
+      return scan(slice, { ...options, limits });
     },
     find: (key) => readTwice(() => find({ db, cold }, key)),
   };
+
+  function scan(slice: Slice, options: LimitedScan): Promise<Scan> {
+    return readTwice(async () => {
+      if (options.isByTime) return scanTimes({ db, cold }, slice, options);
+      const ofEvent = await searchHolders({ db, cold }, slice, options);
+      if (ofEvent !== null) return ofEvent;
+      const found = await lookUp(db, slice, options);
+      const exact = await locateCursor({ db, cold }, found, options);
+      const plan = planScan(exact.days, exact.options);
+      if (plan.parts.length === 0) return { rows: [], end: plan.end };
+      const { after } = exact.options;
+      // Looking at rows in their order would need them all in memory: for an event the plan itself is the limit.
+      const looks = slice.eventId === undefined ? exact.options.limit : null;
+      return readPlan({ db, cold }, slice, { ...options, after, plan, looks });
+    });
+  }
 }
 
 type Tiers = { db: Queryable; cold: ColdReader };

@@ -107,3 +107,33 @@ test.each([
   await freeze(db, cold, { tenant, id: `seg_rest_${name}` });
   await check();
 });
+
+test('a page that few of many records fit is as full as if all were looked at together', async () => {
+  const tenant = 'few';
+  const lines = Array.from({ length: 1300 }, (_, n) => {
+    const occurred_at = new Date(Date.UTC(2001, 0, 1) + n * 600_000).toISOString();
+    const isIt = n === 3 || n === 700 || n === 1250;
+    return JSON.stringify({
+      ...{ tenant, store: 'A', event_id: `e${n}`, occurred_at },
+      ...{ kind: isIt ? 'wanted' : 'other', enrichment: { n: isIt ? 1 : 0 } },
+    });
+  });
+  await ingest(db, cold, [lines]);
+  const tiers = bothTiers(db, cold, usualLimits);
+  const check = async () => {
+    for (const filter of [{ where: 'n = 1' }, { kind: 'wanted' }]) {
+      for (const order of ['asc', 'desc', 'oldest', 'newest'] as const) {
+        const place = order.endsWith('sc') ? { store: 'A' } : {};
+        const pages = await pagesOf(tiers, { tenant, ...place, ...filter, order, limit: 100 });
+        const ids = pages.map(({ data }) => data.map(({ event_id: id }) => id));
+        const all = ['e3', 'e700', 'e1250'];
+        expect(ids).toEqual([/^(desc|newest)$/.test(order) ? all.toReversed() : all]);
+      }
+    }
+  };
+  await check();
+  await freeze(db, cold, { tenant, id: 'seg_few_half', lastDay: '2001-01-05' });
+  await check();
+  await freeze(db, cold, { tenant, id: 'seg_few_rest' });
+  await check();
+});
