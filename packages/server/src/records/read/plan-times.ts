@@ -3,7 +3,7 @@ import type { RecordKey, Times } from '../queries.ts';
 import type { TimeDay } from './queries.ts';
 
 /** The next stretch of time that a scan reads. */
-export type TimePlan = Times & {
+type TimePlan = Times & {
   /** The key directly after all records of the stretch; null when none follow. */
   readonly end: RecordKey | null;
 };
