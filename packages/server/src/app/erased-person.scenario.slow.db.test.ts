@@ -200,6 +200,15 @@ test('a person who was erased is in no table, file, answer, log, trace or later 
   const key = `tenant=P&store=s&occurred_at=${today}T12:00:00Z&event_id=event-of-kim-2`;
   const one = await call('GET', `/enrichment/records/one?${key}`, { token: null, headers });
   expect(one.status, one.text).toBe(200);
+  for (const filter of [
+    `where=${encodeURIComponent(where)}`,
+    'event_id=event-of-kim-2',
+    'store=s',
+  ]) {
+    const address = `#/records?tenant=P&${filter}`;
+    const { status } = await call('PUT', `/views/${filter.slice(0, 5)}`, { body: { address } });
+    expect(status).toBe(200);
+  }
   const asked = [
     call('POST', '/exports/schedules', {
       body: {
@@ -244,6 +253,7 @@ test('a person who was erased is in no table, file, answer, log, trace or later 
     'export_schedules',
     'dataset_versions',
     'webhook_endpoints',
+    'saved_views',
   ]) {
     expect(known(before.tables, table), `${table} of ${before.tables.join()}`).toBe(true);
   }
@@ -268,6 +278,7 @@ test('a person who was erased is in no table, file, answer, log, trace or later 
   await vi.waitUntil(async () => (await searchFiles(world.service.dataDir)).length === 0, 90_000);
   const nowhere = { tables: [], files: [], answers: [], logs: [], traces: [] };
   expect(await search(exports)).toEqual(nowhere);
+  expect((await call('GET', '/views')).json.data).toMatchObject([{ name: 'store' }]);
   // Both were kept, so that there was something to be searched.
   expect(world.logged.length).toBeGreaterThan(10);
   expect(world.collector.requests.length).toBeGreaterThan(0);

@@ -292,3 +292,18 @@ export async function forgetConditionOf(
     await db.query(sql`update webhook_endpoints set filter = ${masked} ${ofTenant}`);
   }
 }
+
+type View = { readonly owner_id: string; readonly name: string; readonly address: string };
+
+/** Lists the saved views that look at a tenant, or at all. */
+export function listViews(db: Queryable, tenant: string): Promise<View[]> {
+  return db.query<View>(sql`
+    select owner_id, name, address from saved_views where tenant = ${tenant} or tenant is null`);
+}
+
+export async function deleteView(
+  db: Queryable,
+  { owner_id, name }: Pick<View, 'owner_id' | 'name'>,
+): Promise<void> {
+  await db.query(sql`delete from saved_views where owner_id = ${owner_id} and name = ${name}`);
+}
