@@ -26,12 +26,13 @@ export const accessCommands = [
       if (tokens.length === 0) return;
       const token = tokens[at % tokens.length];
       const wasRevoked = token.isRevoked;
+      const { token: secret } = token;
       const path = `/enrichment/datasets?level=tenant&tenant=${encodeURIComponent(own)}`;
-      const answer = await call(world, 'GET', path, { token: token.token, via: through });
+      const answer = await call(world, 'GET', path, { token: secret, via: through });
       if (wasRevoked && answer.status === 200)
         world.say(`the revoked token ${token.id} was let in`);
-      if (answer.status === 401 && !token.isRevoked && !token.isLost)
-        world.say(`the token ${token.id} was refused`);
+      const isGood = !token.isRevoked && !token.isLost && secret === token.token;
+      if (answer.status === 401 && isGood) world.say(`the token ${token.id} was refused`);
       const isForeign =
         answer.status === 200 && own !== token.tenant && answer.json.data.length > 0;
       if (isForeign) world.say(`a token of ${token.tenant} was shown ${own}`);
@@ -42,13 +43,34 @@ export const accessCommands = [
     weight: 1,
     draw: fc.record({ via, at: fc.nat(1000) }),
     async play(world, { via: through, at }) {
-      const tokens = [...world.tokens.values()].filter(({ isRevoked }) => !isRevoked);
-      if (tokens.length === 0) return;
-      const token = tokens[at % tokens.length];
+      const token = pickSure(world, at);
+      if (token === undefined) return;
       token.isLost = true;
       const answer = await call(world, 'DELETE', `/tokens/${token.id}`, { via: through });
       if (answer.status === 204) token.isRevoked = true;
-      if (outcomeOf(answer) === 'refused') token.isLost = token.isRevoked;
+      if (outcomeOf(answer) === 'refused') token.isLost = false;
+    },
+  },
+  {
+    name: 'rotate a token',
+    weight: 1,
+    draw: fc.record({ via, at: fc.nat(1000), overlap: fc.constantFrom(0, 3600) }),
+    async play(world, { via: through, at, overlap }) {
+      const token = pickSure(world, at);
+      if (token === undefined) return;
+      const { token: before } = token;
+      token.isLost = true;
+      const path = `/tokens/${token.id}/rotate`;
+      const body = { overlap_seconds: overlap };
+      const answer = await call(world, 'POST', path, { via: through, body });
+      if (outcomeOf(answer) === 'refused') token.isLost = false;
+      if (answer.status !== 200) return;
+      Object.assign(token, { token: answer.json.token, isLost: false });
+      const old = await call(world, 'GET', '/me', { token: before, via: through });
+      if (old.status === (overlap === 0 ? 200 : 401) && !token.isLost && !token.isRevoked)
+        world.say(
+          `${before.slice(0, 8)}… of ${token.id} was answered ${old.status} at ${overlap} s`,
+        );
     },
   },
   {
@@ -59,6 +81,12 @@ export const accessCommands = [
       revokeAmidStream(world, at, own, afterMillis),
   },
 ];
+
+/** A token that is good, and that no other call revokes or rotates; undefined when there is none. */
+function pickSure(world, at) {
+  const sure = [...world.tokens.values()].filter((each) => !each.isRevoked && !each.isLost);
+  return sure[at % sure.length];
+}
 
 async function mint(world, at, own) {
   const scopes = ['enrichment:write', 'enrichment:read'];
