@@ -114,7 +114,8 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
 /** Whether it is known what was delivered of what was made then, and still is within the next hour. */
 export const isInMemory = (time: string, days: number) => sql`${raw(time)} >= ${memoryStart(days)}`;
 
-const memoryStart = (days: number) => sql`greatest(
+/** From when on it is known what was delivered. */
+export const memoryStart = (days: number) => sql`greatest(
   now() - make_interval(days => ${days}) + interval '1 hour', (select forgotten_before from delivery_memory))`;
 
 /** From when on it is known what was delivered, if that is later than `since`; else null. */

@@ -126,7 +126,11 @@ export const replaySchema = Type.Object({
     },
     { description: 'what has become of its deliveries by now, as long as they are kept' },
   ),
-  error: nullable(Type.String({ description: 'why it ended before its time, or is paused' })),
+  error: nullable(
+    Type.String({
+      description: 'why it ended before its time, or what was forgotten before its turn',
+    }),
+  ),
   created_by: Type.String(),
   created_at: instantSchema,
   updated_at: instantSchema,

@@ -108,6 +108,7 @@ function tellEnd(context: Context, job: Replay): void {
   }
   const left =
     skipped === 0 ? '' : `, ${formatCount(skipped)} left alone, because an attempt was under way`;
+  if (job.error !== null) context.note(`${job.error}.`);
   context.note(`✓ Queued ${count}${left}. By now: ${outcomeText(job)}.`);
   context.hint(`later: svcctl jobs show ${id}`);
 }

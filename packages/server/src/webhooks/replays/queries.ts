@@ -1,6 +1,6 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import { findJobRow, isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { rearmFound } from '../dead-letters/queries.ts';
@@ -8,7 +8,13 @@ import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import { lockReady, type PacedTable } from '../paced-queries.ts';
-import { isHeldBack, isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
+import {
+  isHeldBack,
+  isInMemory,
+  memoryStart,
+  wantsOfStored,
+  wantsTypeAndStore,
+} from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
 
 const outcome = sql`(select json_build_object('waiting', count(*) filter (where d.status = 'queued'),
@@ -122,7 +128,13 @@ export type LookedRow = {
   first_key: string | null;
   is_in_flight: boolean;
 };
-export type Looked = { rows: LookedRow[]; end: ReplayPlace | null; filter: string | null };
+export type Looked = {
+  rows: LookedRow[];
+  end: ReplayPlace | null;
+  filter: string | null;
+  /** What was reported before then was left out behind the place, because it may be forgotten; null: nothing. */
+  forgotten_before: string | null;
+};
 
 const lookRows = 2000;
 
@@ -135,8 +147,9 @@ export async function lookAt(
   scope: ReplayScope,
   { limit = lookRows, ...walk }: Walk & { limit?: number },
 ): Promise<Looked> {
+  const start = memoryStart(walk.days);
   const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${limit}`;
-  const [found] = await db.query<Looked>(sql`
+  const rows = await db.query<Looked>(sql`
     with ${looked(scope, next)}
     select coalesce((select json_agg(json_build_object('id', id, 'at', ${instantText('created_at')}, 'state', state,
         'type', type, 'size_bytes', size_bytes, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
@@ -144,8 +157,10 @@ export async function lookAt(
       (select json_build_object('at', ${instantText('created_at')}, 'id', id) from walked
         order by created_at, id offset ${limit - 1} limit 1) as "end",
       (select filter from webhook_endpoints where id = ${scope.endpointId} and not ${scope.ignoresFilters}::boolean)
-        as filter`);
-  return found ?? { rows: [], end: null, filter: null };
+        as filter,
+      (select case when start > ${walk.after?.at ?? scope.from}::timestamptz then ${instantText('start')} end
+        from (select least(${start}, ${scope.until}::timestamptz) as start) as memory) as forgotten_before`);
+  return onlyRow(rows);
 }
 
 /** The place of the last of some incidents; null where there is none. */
@@ -298,7 +313,7 @@ export const replayTable: PacedTable = {
   kind: raw(`'replay'`),
   columns,
   dueAt: raw('j.ready_at'),
-  ended: [raw('ready_at = null'), raw('error = null')],
+  ended: [raw('ready_at = null')],
 };
 
 /** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
@@ -348,17 +363,19 @@ export type ReplayShare = {
   /** Where it goes on; null: where it is. */
   readonly place: ReplayPlace | null;
   readonly isLast: boolean;
+  /** Why it is not all that was asked for; null: nothing more than before. */
+  readonly error: string | null;
   /** Seconds until it may go on, whatever its rate. */
   readonly waitSeconds: number;
 };
 
 /** Notes a share, and when the replay may go on by its rate, which so holds over all processes together. */
 export async function advanceReplay(db: Queryable, id: string, share: ReplayShare): Promise<void> {
-  const { done, skipped, place, isLast, waitSeconds } = share;
+  const { done, skipped, place, isLast, error, waitSeconds } = share;
   await db.query(sql`
     update replays set rows_done = rows_done + ${done}::int, rows_skipped = rows_skipped + ${skipped}::int,
       place_at = coalesce(${place?.at ?? null}::timestamptz, place_at), place_id = coalesce(${place?.id ?? null}, place_id),
-      state = case when ${isLast}::boolean then 'completed' else state end,
+      error = coalesce(${error}, error), state = case when ${isLast}::boolean then 'completed' else state end,
       finished_at = case when ${isLast}::boolean then clock_timestamp() end, updated_at = clock_timestamp(),
       ready_at = greatest(ready_at, clock_timestamp())
         + make_interval(secs => greatest(${waitSeconds}::float8, coalesce(${done}::float8 / rate, 0)))

@@ -394,6 +394,25 @@ describe('beside others', () => {
     expect(await db.query(sql`select from incidents where id = ${incident}`)).toEqual([]);
   });
 
+  test('what is forgotten before its turn is told, also after it was changed', async () => {
+    await report(300);
+    await db.query(sql`update incidents set created_at = created_at - interval '10 days'`);
+    await report(2);
+    const from = new Date(Date.now() - 20 * 86_400_000).toISOString();
+    const id = await ask({ from });
+    await share();
+    expect(await read(id)).toMatchObject({ rows_done: 250, error: null });
+    await forgetHistory(db, { days: 7, incidentDays: 0 }, new AbortController().signal);
+    await runShare(db, { ...options, settleMillis: 60_000 });
+    await changePaced(db, replayTable, id, { state: 'running' });
+    await share();
+    expect(await read(id)).toMatchObject({
+      ...{ state: 'completed', rows_done: 252 },
+      error: expect.stringMatching(/^What was reported before .* is left alone/),
+    });
+    await db.query(sql`delete from delivery_memory`);
+  });
+
   test('what was forgotten under a shorter setting is not taken for missed under a longer one', async () => {
     await report(1);
     await db.query(sql`update incidents set created_at = now() - interval '10 days'`);

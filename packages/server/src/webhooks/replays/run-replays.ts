@@ -9,7 +9,7 @@ import type { WakeUp } from '../wake-up.ts';
 import { statesOf } from './ask-replay.ts';
 import * as queries from './queries.ts';
 import { ReplayFilter } from './replay-filter.ts';
-import { mostWaiting } from './words.ts';
+import { forgottenText, mostWaiting } from './words.ts';
 
 type Options = {
   readonly wakeUp: WakeUp;
@@ -51,6 +51,7 @@ const nothing: queries.ReplayShare = {
   skipped: 0,
   place: null,
   isLast: false,
+  error: null,
   waitSeconds: 0,
 };
 
@@ -70,7 +71,7 @@ async function doShare(
   }
   const limit = Math.min(room, shareOf(job.rate));
   const looked = await lookAhead(db, job, { days, limit, filter });
-  const { rows, end, selected, known, passed: picked, costly } = looked;
+  const { rows, end, selected, known, passed: picked, costly, forgotten_before } = looked;
   if (costly.length > 0) {
     const told = { replay: job.id, endpoint: job.endpointId, incidents: costly.length };
     log.warn(told, 'the filter of an endpoint costs too much: incidents go there unfiltered');
@@ -92,6 +93,7 @@ async function doShare(
     skipped: taken.length - done,
     place: isCut ? queries.placeOf(through) : (end ?? queries.placeOf(rows)),
     isLast: isEnd && job.isSettled,
+    error: forgotten_before === null ? null : forgottenText(forgotten_before),
     waitSeconds: cut === 0 ? waits.locked : isEnd ? waits.unsettled : 0,
   };
 }
@@ -107,10 +109,10 @@ async function lookAhead(
 ) {
   const look = async (far: { limit?: number }) => {
     const walk = { after: job.place, days, ...far };
-    const { rows, end, filter: text } = await queries.lookAt(db, job, walk);
-    const selected = rows.filter(({ state }) => statesOf[job.selection].includes(state));
+    const { filter: text, ...found } = await queries.lookAt(db, job, walk);
+    const selected = found.rows.filter(({ state }) => statesOf[job.selection].includes(state));
     // The filter is asked inside the transaction: it is that of this moment, and its steps are bounded.
-    return { rows, end, selected, ...(await filter.ask(db, text, selected, limit)) };
+    return { ...found, selected, ...(await filter.ask(db, text, selected, limit)) };
   };
   const near = await look({ limit });
   const isEnough = near.passed.length * 2 >= limit || near.known.length < near.selected.length;

@@ -22,10 +22,7 @@ export function notesOf(
   const rearms = only === 'failed' || only === 'all' ? failed : 0;
   const revives = only === 'missed' || only === 'all' ? discarded : 0;
   return [
-    ...when(
-      found.forgotten_before !== null,
-      `What was reported before ${found.forgotten_before} is left alone: nobody knows any more what of it was delivered.`,
-    ),
+    ...(found.forgotten_before === null ? [] : [`${forgottenText(found.forgotten_before)}.`]),
     ...when(
       sendsAgain > 0,
       ids === 'same'
@@ -74,6 +71,11 @@ export function notesOf(
       `At ${formatCount(rate ?? 1)}/s it takes at least ${durationOf(count / (rate ?? 1))}.`,
     ),
   ];
+}
+
+/** What a replay cannot send, without a full stop. */
+export function forgottenText(before: string): string {
+  return `What was reported before ${before} is left alone: nobody knows any more what of it was delivered`;
 }
 
 function when(holds: boolean, text: string): string[] {
