@@ -84,6 +84,10 @@ export const replayPreviewSchema = Type.Object({
     instantSchema,
     'the filter was asked about what was reported up to then, since more would take too long; what came later is counted as if it passed; null: it was asked about all, or there is none',
   ),
+  counted_until: nullable(
+    instantSchema,
+    'what was reported later was not counted, since it would take too long, so all counts are at least these; null: all was counted',
+  ),
   forgotten_before: nullable(
     instantSchema,
     'what was reported before then is left alone: nobody knows any more what was delivered; null: the range begins later',
@@ -113,7 +117,9 @@ export const replaySchema = Type.Object({
   waits_for_room: Type.Boolean({
     description: 'so much waits for its endpoint that nothing is added: it goes on once less does',
   }),
-  rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
+  rows_total: Type.Integer({
+    description: 'as counted when it was asked for, or what is done once that is more',
+  }),
   rows_done: Type.Integer({ description: 'deliveries made or re-armed' }),
   rows_skipped: Type.Integer({ description: 'dead letters of which an attempt was under way' }),
   outcome: Type.Object(

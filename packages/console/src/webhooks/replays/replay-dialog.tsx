@@ -84,7 +84,7 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
     <ActionForm
       call={start}
       onSend={() => start.mutate()}
-      isReady={found !== undefined && found.count > 0}
+      isReady={found !== undefined && (found.count > 0 || found.counted_until !== null)}
       button={found === undefined ? 'Replay' : `Replay ${formatCount(found.count)}`}
       others={<Button onClick={onClose}>Cancel</Button>}
       fault={fault}
@@ -199,6 +199,7 @@ function Found(props: { preview: ReplayPreview | undefined; isAsked: boolean }):
   return (
     <div className={`stack gap-8 ${classes.found}`} role="status">
       <p>
+        {preview.counted_until !== null && '≥ '}
         <strong>{countOf(preview.count, 'delivery', 'deliveries')}</strong> will be queued
         {shown.length === 0 && ': nothing was reported in this range'}
       </p>

@@ -37,7 +37,11 @@ type Previewed<P, J, Line> = {
 };
 
 /** Shows what a job would do, asks, and follows the job; --dry-run and --no-wait leave out what comes after. */
-export async function doPreviewed<P extends { count: number }, J extends Job, Line>(
+export async function doPreviewed<
+  P extends { count: number; counted_until?: string | null },
+  J extends Job,
+  Line,
+>(
   context: Context,
   client: Client,
   { dryRun, yes, wait, json }: Options,
@@ -46,7 +50,8 @@ export async function doPreviewed<P extends { count: number }, J extends Job, Li
   const { act, refused, columns, of } = job;
   const preview = await job.ask(true);
   if ('id' in preview) throw unexpected();
-  if (dryRun || preview.count === 0) {
+  const isNothing = preview.count === 0 && preview.counted_until == null;
+  if (dryRun || isNothing) {
     if (json) await printJson(context, preview);
     else if (dryRun) await createTable(context, columns).write(job.lines(preview));
     if (!dryRun) job.tellNothing(preview);

@@ -18,6 +18,7 @@ const preview: ReplayPreview = {
   unwanted: 0,
   erased: 0,
   filtered_until: null,
+  counted_until: null,
   forgotten_before: null,
   notes: ['Discarded before: 34 deliveries.'],
 };
@@ -75,6 +76,13 @@ test('--dry-run says what would be sent, and makes nothing', async () => {
     { only: 'all', ids: 'same', since: '2026-03-05T10:00:00.000000Z', dry_run: true },
     { dry_run: true },
   ]);
+});
+
+test('says at least how much is sent where not all was counted, and begins all the same', async () => {
+  const counted = { ...preview, counted_until: preview.until };
+  api.on(`POST ${at}`, inTurn(counted, { ...counted, count: 0 }, job));
+  expect((await cli(`${command} --dry-run`)).stderr).toContain('at least 1,234 deliveries would');
+  expect((await cli(`${command} --yes --no-wait`)).stdout).toBe('rpl_1\n');
 });
 
 describe('after a yes', () => {

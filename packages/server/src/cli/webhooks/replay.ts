@@ -158,8 +158,15 @@ function tellPreview(context: Context, preview: Preview): void {
   );
 }
 
-/** The number of deliveries. It may be less where the filter was not asked about all. */
-function howMany({ count, filtered_until: filteredUntil }: Preview): string {
-  const atMost = filteredUntil === null ? '' : 'at most ';
-  return `${atMost}${numberOf(count, 'delivery', 'deliveries')}`;
+/** The number of deliveries. It may be less where the filter was not asked about all, and more where not all were counted. */
+function howMany({ count, filtered_until: filtered, counted_until: counted }: Preview): string {
+  const about =
+    counted === null
+      ? filtered === null
+        ? ''
+        : 'at most '
+      : filtered === null
+        ? 'at least '
+        : 'about ';
+  return `${about}${numberOf(count, 'delivery', 'deliveries')}`;
 }

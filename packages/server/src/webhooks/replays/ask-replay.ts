@@ -28,8 +28,8 @@ export const statesOf: Readonly<Record<ReplaySelection, readonly queries.Inciden
 };
 
 /**
- * Says what a replay would do; all counts are exact, up to where the filter of the endpoint was asked. Throws 400 `request_invalid`, 404 `endpoint_not_found`,
- * `incident_not_found`.
+ * Says what a replay would do: exactly, up to where the filter of the endpoint was asked, and where counting stopped.
+ * Throws 400 `request_invalid`, 404 `endpoint_not_found`, `incident_not_found`.
  */
 export async function previewReplay(
   db: Queryable,
@@ -49,13 +49,14 @@ async function preview(
   const { only = 'missed' } = body;
   const hasFilter = endpoint.where !== null && !scope.ignoresFilters;
   const counted = await countReplay(db, scope, { days, hasFilter, clock, log });
-  const { counts, costly, isUnreadable, filteredUntil: filtered_until } = counted;
+  const { counts, costly, isUnreadable } = counted;
+  const { filteredUntil: filtered_until, countedUntil: counted_until } = counted;
   const sum = (of: CountedReplay['counts']) =>
     statesOf[only].reduce((total, state) => total + of[state], 0);
   const count = sum(counts);
   const forgotten_before = await findForgotten(db, days, scope.from);
   const range = { since: scope.from, until: scope.until };
-  const found = { ...range, count, ...counts, filtered_until, forgotten_before };
+  const found = { ...range, count, ...counts, filtered_until, counted_until, forgotten_before };
   return {
     ...found,
     notes: notesOf(found, body, { ...endpoint, isUnreadable, costly: sum(costly) }),

@@ -23,6 +23,7 @@ const outcome = sql`(select json_build_object('waiting', count(*) filter (where 
     'abandoned', count(*) filter (where d.status = 'abandoned'),
     'discarded', count(*) filter (where d.status = 'discarded'))
   from deliveries d where d.replay_id = j.id)`;
+const done = raw('j.rows_done + j.rows_skipped');
 const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.reported_from')} as since,
   ${instantText('j.reported_until')} as until, j.incident_id, j.event_types, j.selection as only,
   case when j.keeps_ids then 'same' else 'new' end as ids,
@@ -33,7 +34,7 @@ const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.rep
   j.state in ('running', 'paused') and j.selection <> 'failed' and exists (
     select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}
   ) as waits_for_room,
-  j.rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
+  greatest(j.rows_total, ${done}) as rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
   ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
   ${instantText('j.finished_at')} as finished_at`;
 
@@ -106,14 +107,25 @@ function incidentsOf({ tenant, from, until, incidentId }: ReplayScope, { after, 
       and ${isInMemory('i.created_at', days)} ${isOne} ${isAfter}`;
 }
 
-/** Counts the incidents of a scope behind a place by what a replay makes of them, whatever the filter says. */
+/** Selects the place of the last of `limit` incidents; null when there are fewer. */
+const endOf = (
+  limit: number,
+) => sql`(select json_build_object('at', ${instantText('created_at')}, 'id', id)
+  from walked order by created_at, id offset ${limit - 1} limit 1) as "end"`;
+
+const nextOf = (scope: ReplayScope, { limit, ...walk }: Walk & { limit: number }) =>
+  sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${limit}`;
+
+/** Counts the next incidents behind a place by what a replay makes of them, whatever the filter says. */
 export async function countByState(
   db: Queryable,
   scope: ReplayScope,
-  walk: Walk,
-): Promise<{ state: IncidentState; count: number }[]> {
-  return db.query(sql`
-    with ${looked(scope, incidentsOf(scope, walk))} select state, count(*) as count from looked group by state`);
+  walk: Walk & { limit: number },
+): Promise<{ counts: Partial<Record<IncidentState, number>>; end: ReplayPlace | null }> {
+  const rows = await db.query<Awaited<ReturnType<typeof countByState>>>(sql`
+    with ${looked(scope, nextOf(scope, walk))}, counted as (select state, count(*) from looked group by state)
+    select coalesce((select json_object_agg(state, count) from counted), '{}') as counts, ${endOf(walk.limit)}`);
+  return onlyRow(rows);
 }
 
 export type LookedRow = {
@@ -148,14 +160,12 @@ export async function lookAt(
   { limit = lookRows, ...walk }: Walk & { limit?: number },
 ): Promise<Looked> {
   const start = memoryStart(walk.days);
-  const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${limit}`;
   const rows = await db.query<Looked>(sql`
-    with ${looked(scope, next)}
+    with ${looked(scope, nextOf(scope, { ...walk, limit }))}
     select coalesce((select json_agg(json_build_object('id', id, 'at', ${instantText('created_at')}, 'state', state,
         'type', type, 'size_bytes', size_bytes, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
         'is_in_flight', is_in_flight) order by created_at, id) from looked), '[]') as rows,
-      (select json_build_object('at', ${instantText('created_at')}, 'id', id) from walked
-        order by created_at, id offset ${limit - 1} limit 1) as "end",
+      ${endOf(limit)},
       (select filter from webhook_endpoints where id = ${scope.endpointId} and not ${scope.ignoresFilters}::boolean)
         as filter,
       (select case when start > ${walk.after?.at ?? scope.from}::timestamptz then ${instantText('start')} end
@@ -327,8 +337,9 @@ export const listedReplays: ListedTable = {
   startedAt: null,
   finishedAt: 'finished_at',
   requestedBy: raw('j.created_by'),
-  done: raw('j.rows_done + j.rows_skipped'),
-  total: raw('j.rows_total'),
+  done,
+  // It may be more than was counted.
+  total: sql`case when j.rows_total >= ${done} then j.rows_total end`,
   told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
 };

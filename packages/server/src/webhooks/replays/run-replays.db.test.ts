@@ -60,19 +60,24 @@ async function report(count: number, tenant = 'T'): Promise<string[]> {
   return ids;
 }
 
+/** All that was ever reported. */
+const all = () => ({
+  tenant: 'T',
+  endpointId: endpoint.id,
+  from: '2000-01-01T00:00:00Z',
+  until: new Date().toISOString(),
+  incidentId: null,
+  eventTypes: null,
+  ignoresFilters: false,
+});
+
 async function ask(more: Partial<NewReplay> = {}): Promise<string> {
   const id = newId('rpl');
   await insertReplay(db, {
+    ...all(),
     id,
-    tenant: 'T',
-    endpointId: endpoint.id,
     selection: 'all',
     keepsIds: false,
-    from: '2000-01-01T00:00:00Z',
-    until: new Date().toISOString(),
-    incidentId: null,
-    eventTypes: null,
-    ignoresFilters: false,
     rate: null,
     maxAttempts: 8,
     rowsTotal: 0,
@@ -98,7 +103,7 @@ test('deliveries come due in the order of the reports, over all shares', async (
   const id = await ask();
   while ((await share()).hasWorked);
   expect(await madeOf(id)).toEqual(ids);
-  expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 600 });
+  expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 600, rows_total: 600 });
 });
 
 test.each(['failed', 'missed'] as const)(
@@ -294,22 +299,13 @@ describe('a filter', () => {
     const ids = await report(2100);
     await payloads((n) => `{"n":${n}}`, ids);
     await subscribe('n >= 1999');
-    const scope = {
-      tenant: 'T',
-      endpointId: endpoint.id,
-      from: '2000-01-01T00:00:00Z',
-      until: new Date().toISOString(),
-      incidentId: null,
-      eventTypes: null,
-      ignoresFilters: false,
-    };
     const count = (stepMillis: number) => {
       let now = 0;
       const clock = () => {
         now += stepMillis;
         return now - stepMillis;
       };
-      return countReplay(db, scope, { days: 30, hasFilter: true, log, clock });
+      return countReplay(db, all(), { days: 30, hasFilter: true, log, clock });
     };
     expect(await count(0)).toMatchObject({
       counts: { missed: 101, unwanted: 1999 },
@@ -323,6 +319,23 @@ describe('a filter', () => {
       filteredUntil: last?.at,
     });
   });
+});
+
+test('a preview counts for five seconds, and says up to where', async () => {
+  const count = (stepMillis: number) => {
+    let now = 0;
+    const clock = () => {
+      now += stepMillis;
+      return now;
+    };
+    return countReplay(db, all(), { days: 30, hasFilter: false, log, clock });
+  };
+  const ids = await report(20_001);
+  const [last] = await db.query<{ at: string }>(sql`
+    select ${instantText('created_at')} as at from incidents where id = ${ids[19_999]}`);
+  const left = { missed: 20_000 };
+  expect(await count(5000)).toMatchObject({ counts: left, countedUntil: last?.at });
+  expect(await count(0)).toMatchObject({ counts: { missed: 20_001 }, countedUntil: null });
 });
 
 describe('beside others', () => {

@@ -47,6 +47,10 @@ export function notesOf(
       `The filter was asked about what was reported up to ${found.filtered_until}: more would take too long. What came later is counted as if it passed, so fewer may be sent.`,
     ),
     ...when(
+      found.counted_until !== null,
+      `Only what was reported up to ${found.counted_until} was counted: the rest would take too long. It is looked at all the same, so more may be sent.`,
+    ),
+    ...when(
       count > 0 && endpoint.isUnreadable,
       'This release cannot read the filter of the endpoint, so it lets everything pass.',
     ),
