@@ -17,6 +17,7 @@ import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
+import { readWallSeconds } from '../webhooks/index.ts';
 import { openShipping } from './audit-targets.ts';
 import { type Host, sealerIn } from './host.ts';
 
@@ -68,7 +69,10 @@ export function createAuditCopies({ settings, db, cold, log }: Host): Work[] {
     const open = async () => toStore(await openObjectStore(store, dataDir), cold.spoolDir);
     ways.push([store, open]);
   }
-  if (collector !== undefined) ways.push([collector, openShipping(collector, settings)]);
+  if (collector !== undefined) {
+    const shipping = { ...settings, readSeconds: () => readWallSeconds(db) };
+    ways.push([collector, openShipping(collector, shipping)]);
+  }
   return ways.map(([url, open]) =>
     startLater(roles.includes('api'), () => {
       const copies = startAuditCopies(db, {

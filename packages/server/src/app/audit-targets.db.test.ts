@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { answer, inTurn, makeCertificate, startReceiver } from '../../test/receiver.ts';
 import { startTestService } from '../../test/service.ts';
 import { openShipping, toMessage } from './audit-targets.ts';
@@ -18,6 +18,7 @@ const settings = {
   auditShipSecret: undefined,
   webhookProxy: undefined,
   webhookTimeoutSeconds: 1,
+  readSeconds: async () => 0,
 };
 const { signal } = new AbortController();
 const entry = (place: number, action = 'endpoint.update') => ({
@@ -125,9 +126,15 @@ test('a receiver gets all entries once it answers 2xx, signed, and goes on where
     SVC_AUDIT_SHIP_SECRET: secret,
   };
   const waits = { copyMillis: 100, sealMillis: 100 };
+  // What is signed is the time of the database.
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + 301_000);
+  closers.push(async () => clock.mockRestore());
   const service = await startTestService(env, undefined, { waits });
   closers.push(() => service.stop());
   const { db } = service;
+  await receiver.waitFor(1);
+  clock.mockRestore();
   const seen = async (count: number) => {
     const { body = '', headers = {} } = (await receiver.waitFor(count))[count - 1] ?? {};
     new Webhook(secret).verify(body, headers);

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { type AuditTarget, toLines } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
-import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import {
   createAddressRule,
@@ -17,7 +16,10 @@ import {
 type ShippingSettings = Pick<
   Settings,
   'allowTargets' | 'auditShipSecret' | 'webhookProxy' | 'webhookTimeoutSeconds'
->;
+> & {
+  /** The time that is signed, since 1970. */
+  readonly readSeconds: () => Promise<number>;
+};
 
 type Entry = Parameters<AuditTarget['send']>[0][number];
 
@@ -62,7 +64,7 @@ function toWebhook(url: string, key: Buffer, settings: ShippingSettings): AuditT
       const [first, last] = [entries[0], entries.at(-1)];
       const headers = signatureHeaders({
         id: `audit_${first?.place}_${last?.place}_${last?.hash?.slice(0, 8)}`,
-        timestampSeconds: Math.floor(systemClock() / 1000),
+        timestampSeconds: await settings.readSeconds(),
         body,
         secrets: [key],
       });

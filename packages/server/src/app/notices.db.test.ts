@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
-import { expect, test } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { expect, test, vi } from 'vitest';
 import { hold } from '../../test/held-pace.ts';
 import { untilLockWaits } from '../../test/one-server.ts';
 import { answer } from '../../test/receiver.ts';
@@ -46,12 +47,18 @@ test('an unknown target, and one that was removed, answer 404', async () => {
   }
 });
 
-test('a test is signed, and its end is told at once and in the list, which shows no secret', async () => {
+test('a test is signed with the time of the database, and its end is told at once and in the list, which shows no secret', async () => {
   const target = await add();
   expect(target.secret).toMatch(/^whsec_/);
-  const answered = await service.call('POST', `/notify/targets/${target.id}/test`);
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + 301_000);
+  const sent = service.call('POST', `/notify/targets/${target.id}/test`);
+  const answered = await sent.finally(() => clock.mockRestore());
   expect(answered.json).toMatchObject({ delivered: true, error: null, status: 204 });
   expect(target.told()).toEqual([['test notices_undelivered']]);
+  for (const { body, headers } of target.messages()) {
+    new Webhook(target.secret).verify(body, { ...headers });
+  }
   expect(await list()).toMatchObject([
     { id: target.id, min_severity: 'warning', last_send: { state: 'delivered', is_test: true } },
   ]);

@@ -11,9 +11,9 @@ import {
   toWebhookBody,
 } from '../checks/index.ts';
 import { listEndedExports } from '../exports/index.ts';
-import { systemClock } from '../kernel/clock.ts';
 import { once } from '../kernel/once.ts';
 import type { HttpServer } from '../platform/http/server.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
 import {
   countTroubles,
@@ -24,6 +24,7 @@ import {
   newSecret,
   purgeOld,
   type Sender,
+  readWallSeconds,
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
@@ -46,7 +47,7 @@ export function createNotices(host: NoticesHost): Notices {
   const stopping = new AbortController();
   const origin = settings.publicUrl ?? null;
   const channels = {
-    webhook: createWebhookChannel(sender, origin),
+    webhook: createWebhookChannel(db, sender, origin),
     email: createEmailChannel({
       smtpUrl: settings.smtpUrl,
       from: settings.smtpFrom,
@@ -93,13 +94,13 @@ export function addNotices(http: HttpServer, host: Host, notices: Notices): void
 }
 
 /** Sends notices as endpoints get theirs: to the same addresses only, signed in the same way. */
-function createWebhookChannel(sender: Sender, origin: string | null): Channel {
+function createWebhookChannel(db: Database, sender: Sender, origin: string | null): Channel {
   return async ({ address, secret }, message) => {
     if (secret === null) throw new Error('a webhook has no secret');
     const body = toWebhookBody(message, origin);
     const headers = signatureHeaders({
       id: message.id,
-      timestampSeconds: Math.floor(systemClock() / 1000),
+      timestampSeconds: await readWallSeconds(db),
       body,
       secrets: [secretBytes(secret)],
     });

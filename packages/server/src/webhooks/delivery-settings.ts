@@ -24,21 +24,25 @@ export type StoredDelivery = {
 
 /**
  * Applies a change to the settings of the endpoint with this id; null puts all back to their defaults. Keys that no key of
- * the box opens are gone, which is the way out of a lost key. Throws 400 `request_invalid` for what cannot be sent.
+ * the box opens are gone, which is the way out of a lost key. `nowSeconds` is the database's time, since 1970, by which
+ * keys sign. Throws 400 `request_invalid` for what cannot be sent.
  */
 export function changeDelivery(
   box: SecretBox,
-  id: string,
+  { id, nowSeconds }: { id: string; nowSeconds: number },
   before: StoredDelivery,
   change: DeliveryChange | null,
 ): StoredDelivery {
   if (change === null) return { delivery: null, delivery_keys: null };
   const { signature, asymmetric, tls, ...plain } = change;
   const known = knownKeys(box, id, before.delivery_keys);
+  const nowMillis = nowSeconds * 1000;
   const signed = signature === undefined ? unchanged : signatureAfter(signature, known);
   const paired =
-    asymmetric === undefined ? unchanged : pairAfter(asymmetric ?? false, before, known);
-  const secured = tls === undefined ? unchanged : tlsAfter(tls, known);
+    asymmetric === undefined
+      ? unchanged
+      : pairAfter(asymmetric ?? false, { before, known, nowMillis });
+  const secured = tls === undefined ? unchanged : tlsAfter(tls, known, nowMillis);
   const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys, ...secured.keys });
   const delivery = withoutNulls<DeliverySettings>({
     ...before.delivery,
@@ -124,7 +128,10 @@ function isFilled(template: string): boolean {
 /** How long a key that was replaced signs beside the new one, and how many such keys do, at most. */
 const [overlapMillis, mostPrevious] = [86_400_000, 5];
 
-function pairAfter(wanted: boolean | 'new', { delivery }: StoredDelivery, known: Keys): Part {
+function pairAfter(
+  wanted: boolean | 'new',
+  { before, known, nowMillis }: { before: StoredDelivery; known: Keys; nowMillis: number },
+): Part {
   if (wanted === false) {
     return {
       delivery: { public_key: null, previous_key_until: null },
@@ -132,7 +139,7 @@ function pairAfter(wanted: boolean | 'new', { delivery }: StoredDelivery, known:
     };
   }
   const present = known.private_key;
-  if (wanted === true && delivery?.public_key !== undefined && present !== undefined) {
+  if (wanted === true && before.delivery?.public_key !== undefined && present !== undefined) {
     return unchanged;
   }
   const pair = newKeyPair();
@@ -141,8 +148,8 @@ function pairAfter(wanted: boolean | 'new', { delivery }: StoredDelivery, known:
     keys: { private_key: pair.privateKey },
   };
   if (present === undefined) return fresh;
-  const until = Date.now() + overlapMillis;
-  const signing = (known.previous_keys ?? []).filter((old) => old.until > Date.now());
+  const until = nowMillis + overlapMillis;
+  const signing = (known.previous_keys ?? []).filter((old) => old.until > nowMillis);
   const previous = [{ private_key: present, until }, ...signing].slice(0, mostPrevious);
   return {
     delivery: { ...fresh.delivery, previous_key_until: formatMicros(until * 1000) },
@@ -162,8 +169,8 @@ export function endPreviousKeys(
   return { delivery, delivery_keys: box.seal(JSON.stringify(keys), id) };
 }
 
-function tlsAfter(change: DeliveryChange['tls'], known: Keys): Part {
-  const { keys, shown } = changeTls(known.tls, change ?? null, Date.now());
+function tlsAfter(change: DeliveryChange['tls'], known: Keys, nowMillis: number): Part {
+  const { keys, shown } = changeTls(known.tls, change ?? null, nowMillis);
   return { delivery: { tls: shown ?? null }, keys: { tls: keys ?? null } };
 }
 

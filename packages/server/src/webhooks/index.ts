@@ -29,6 +29,7 @@ export { startForgetting } from './forget.ts';
 export { startHoldingBack } from './hold-back.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
 export { createReportIncident } from './incidents/report-incident.ts';
+export { readWallSeconds } from './queries.ts';
 export { countTroubles, readWebhooksOverview } from './read-overview.ts';
 export { listReplaysAsJobs } from './replays/replays.ts';
 export { startReplays } from './replays/run-replays.ts';

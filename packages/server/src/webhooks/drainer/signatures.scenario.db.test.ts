@@ -143,7 +143,9 @@ test('a key pair that is replaced signs beside the new one for a day, unless tha
     return answer.json.delivery as { public_key: string; previous_key_until?: string };
   };
   const first = (await world.call('GET', at(id))).json.delivery;
-  const second = await replace();
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + 7_200_000);
+  const second = await replace().finally(() => clock.mockRestore());
   expect(first.previous_key_until).toBeUndefined();
   const left = Date.parse(second.previous_key_until ?? '') - Date.now();
   expect([left > 86_000_000, left <= 86_400_000]).toEqual([true, true]);

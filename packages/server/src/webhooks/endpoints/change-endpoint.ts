@@ -26,7 +26,7 @@ import {
   type StoredDelivery,
 } from '../delivery-settings.ts';
 import type { WebhookOptions } from '../options.ts';
-import { pollUrl } from '../queries.ts';
+import { pollUrl, readWallSeconds } from '../queries.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import {
@@ -105,7 +105,14 @@ export async function changeEndpoint(
       const wanted =
         losesTls && change.delivery !== null ? { tls: null, ...change.delivery } : change.delivery;
       const changed =
-        wanted === undefined ? sending : changeDelivery(options.secretBox(), id, sending, wanted);
+        wanted === undefined
+          ? sending
+          : changeDelivery(
+              options.secretBox(),
+              { id, nowSeconds: await readWallSeconds(connection) },
+              sending,
+              wanted,
+            );
       refuseSameHeader(changed, headers?.header_names ?? before.header_names);
       const stored = { closesBreaker, headers, sending: changed };
       const after = found(await queries.updateEndpoint(connection, id, settings, stored));

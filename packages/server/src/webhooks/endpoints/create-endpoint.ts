@@ -9,7 +9,7 @@ import type { newEndpointSchema } from '../contract.ts';
 import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { changeDelivery, refuseSameHeader } from '../delivery-settings.ts';
 import type { WebhookOptions } from '../options.ts';
-import { pollUrl } from '../queries.ts';
+import { pollUrl, readWallSeconds } from '../queries.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import { changedSettings } from './change-endpoint.ts';
@@ -57,7 +57,12 @@ export async function createEndpoint(
   if (url !== pollUrl) await options.target.assertAllowed(url, actor);
   const id = newId('ep');
   const none = { delivery: null, delivery_keys: null };
-  const sending = changeDelivery(options.secretBox(), id, none, delivery ?? null);
+  const sending = changeDelivery(
+    options.secretBox(),
+    { id, nowSeconds: await readWallSeconds(db) },
+    none,
+    delivery ?? null,
+  );
   refuseSameHeader(sending, Object.keys(headers));
   const endpoint = {
     ...changedSettings({ ...defaults, url }, settings, actor.name),
