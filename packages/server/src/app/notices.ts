@@ -23,8 +23,8 @@ import {
   listFailingEndpoints,
   newSecret,
   purgeOld,
-  type Sender,
   readWallSeconds,
+  type Sender,
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';

@@ -28,6 +28,8 @@ export type EndpointConnection = {
   readonly madeAtMillis: number;
   readonly interim: InterimAnswers;
   phase: DialPhase;
+  /** The first error of the present socket. undici tells the last, which of a TLS alert is only that the socket closed. */
+  error: Error | null;
   /** How many requests the present socket has carried to their end. */
   exchanges: number;
 };
@@ -118,12 +120,16 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
     // undici calls this again by itself when the socket was closed while the next request waited.
     connect: (_options, callback) => {
       connection.exchanges = 0;
+      connection.error = null;
       const onPhase = (phase: DialPhase) => {
         connection.phase = phase;
       };
       void answerWith(
         dialReceiver(options, { ...target, signal: dialing.signal, onPhase }).then((socket) => {
           connection.interim.watch(socket);
+          socket.once('error', (error) => {
+            connection.error = error;
+          });
           return socket;
         }),
         callback,
@@ -137,6 +143,7 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
     madeAtMillis: performance.now(),
     interim: new InterimAnswers(),
     phase: 'dns',
+    error: null,
     exchanges: 0,
   };
   return connection;

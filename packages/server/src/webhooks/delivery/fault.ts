@@ -75,6 +75,9 @@ function causesOf(error: unknown): readonly unknown[] {
 /** The readable reason of a TLS error: the whole message of OpenSSL names the internals of its library. */
 function tlsReason(error: unknown): string {
   if (codeOf(error) === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'the port does not speak TLS';
+  if (codeOf(error) === 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED') {
+    return 'the receiver asks for a client certificate';
+  }
   if (error instanceof Error && 'reason' in error && typeof error.reason === 'string') {
     return error.reason;
   }

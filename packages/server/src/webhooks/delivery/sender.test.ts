@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import { hold } from '../../../test/held-pace.ts';
@@ -38,6 +38,9 @@ function sender(options: Partial<SenderOptions> = {}): Sender {
   closing.push(() => made.close());
   return made;
 }
+
+/** The first byte of a record of TLS with the beginning of a handshake. */
+const hello = 22;
 
 const post = (url: string, id = 'msg_1') => ({
   url,
@@ -389,6 +392,27 @@ test('TLS: a plain port and a port that hangs up are tls', async () => {
   expect(result.failureClass).toBe('tls');
   const port = await listenTcp((socket) => socket.destroy());
   expect((await sender().send(post(`https://127.0.0.1:${port}/`))).failureClass).toBe('tls');
+});
+
+test('TLS: a refusal that comes after the handshake, as of a client certificate, is told', async () => {
+  const tls = makeCertificate(['hooks.example']);
+  const receiver = await receive({ tls });
+  const port = await listenTcp((socket) => {
+    const inner = connect(receiver.port, '127.0.0.1');
+    closing.push(async () => void inner.destroy());
+    inner.on('data', (data) => socket.write(data)).on('error', () => {});
+    // For the sender the handshake has ended by then. It gets an alert, and the end of the connection.
+    socket.on('data', (data) => {
+      if (data[0] === hello) inner.write(data);
+      else socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 116]));
+    });
+  });
+  const made = sender({ ca: tls.cert, lookup: async () => ['127.0.0.1'] });
+  const result = await made.send(post(`https://hooks.example:${port}/`));
+  expect(result).toMatchObject({
+    failureClass: 'tls',
+    error: expect.stringMatching(/^TLS failed: /),
+  });
 });
 
 test('a cut ends what is not answered, and keeps a status whose body has not ended', async () => {

@@ -187,9 +187,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#settle(null);
   }
 
-  onError(error: Error): void {
+  onError(last: Error): void {
     if (this.#isSettled) return;
     const connection = this.#connection;
+    const error = connection?.error ?? last;
     if (connection !== null) this.#options.pool.discard(connection);
     // The receiver closed an idle connection at the moment it was taken into use, so the request is sent once more over
     // a new one. If the receiver had read it all the same, it sees the same webhook-id twice, as it may after any
