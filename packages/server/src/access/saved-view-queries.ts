@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Actor } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { SavedView } from './saved-views.contract.ts';
 
@@ -23,7 +24,9 @@ export function listSavedViews(db: Queryable, caller: Caller): Promise<SavedView
 
 /** Counts the views of the caller beside this one, for as long as no other call of it saves one. */
 export async function countOtherViews(db: Queryable, ownerId: string, name: string) {
-  await db.query(sql`select pg_advisory_xact_lock(hashtextextended(${ownerId}, 37))`);
+  await db.query(
+    sql`select pg_advisory_xact_lock(${advisoryLocks.savedViews}, hashtext(${ownerId}))`,
+  );
   const rows = await db.query<{ count: number }>(sql`
     select count(*)::int as count from saved_views where owner_id = ${ownerId} and name <> ${name}`);
   return rows[0]?.count ?? 0;

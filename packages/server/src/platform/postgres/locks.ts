@@ -31,6 +31,7 @@ export const advisoryLocks = {
   probes: 734_019,
   backups: 734_020,
   endpointNames: 734_021,
+  savedViews: 734_022,
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,
