@@ -74,6 +74,11 @@ export const views = [
   { name: 'access-rights', place: '/access?view=rights' },
   { name: 'access-new-target', place: '/access?view=notices&panel=new-target' },
   { name: 'access-entry', place: '/access?view=audit', prepare: openRow },
+  {
+    name: 'views',
+    place: '/dlq?tenant=TX&status=abandoned',
+    prepare: press('VIEWS', '[role="dialog"]'),
+  },
   { name: 'palette', place: leaf, prepare: openPalette('') },
   { name: 'palette-path', place: '/records', prepare: openPalette('TX/D', /^TX › D/) },
   { name: 'palette-verb', place: '/records', prepare: openPalette('export T', /^Export TX/) },

@@ -85,7 +85,7 @@ async function startDemo() {
   };
 }
 
-/** What the demo leaves out: export jobs, a verification, a version, and a bulk retry that somebody paused. */
+/** What the demo leaves out: export jobs, a verification, a version, a saved view, and a bulk retry that somebody paused. */
 async function addMore(service) {
   const { data } = await call(service, 'GET', '/exports');
   if (data.length === 0) {
@@ -100,6 +100,8 @@ async function addMore(service) {
     await call(service, 'POST', '/retention/verify', {});
     const version = { tenant: 'TX', dataset: 'training', name: 'texas-q1' };
     await call(service, 'POST', '/enrichment/dataset-versions', version);
+    const view = { address: '#/records?tenant=TX&kind=departure', shared: true };
+    await call(service, 'PUT', '/views/Departures%20of%20Texas', view);
     const { id } = await call(service, 'POST', '/webhook/dlq/retry', { rate: 1 });
     await call(service, 'PATCH', `/webhook/dlq/retries/${id}`, { state: 'paused' });
   }
