@@ -68,6 +68,12 @@ test('a query that takes too long is given up as unavailable', async () => {
   expect(await duckdb.run('select 5 as n')).toEqual([{ n: 5 }]);
 });
 
+test('a process that never starts is told apart from one that has died', async () => {
+  const broken = create({ threads: -1 });
+  await expect(broken.run('select 1')).rejects.toThrow('does not start here');
+  await broken.close();
+});
+
 test('a process that is frozen is replaced by another', async () => {
   const own = create({ lifeSignMillis: 100 });
   await own.run('select 1');

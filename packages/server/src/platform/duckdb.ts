@@ -91,10 +91,12 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
 
   function start(): ChildProcess {
     const started = forkWorker(options);
+    let detail: string | undefined = neverStarts;
+    started.once('message', () => (detail = undefined));
     started.on('message', (message) => settle(message as Answer));
     started.on('error', (error) => lose(started, error));
     started.on('exit', (code, signal) =>
-      lose(started, new Error(`the DuckDB process ended (${signal ?? code})`)),
+      lose(started, new Error(`the DuckDB process ended (${signal ?? code})`), detail),
     );
     return started;
   }
@@ -108,13 +110,13 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   }
 
   /** Fails everything that waits for a process that has died. The next query starts another one. */
-  function lose(lost: ChildProcess, cause: Error): void {
+  function lose(lost: ChildProcess, cause: Error, detail?: string): void {
     if (child !== lost) return;
     child = null;
     if (!isClosed) options.log.error({ err: cause }, 'DuckDB is started anew');
     const waiting = [...pending.values()];
     pending.clear();
-    for (const { refuse } of waiting) refuse(unavailable(cause));
+    for (const { refuse } of waiting) refuse(unavailable(cause, detail));
   }
 
   /** Sends a task to the process, which is started if need be, and returns what it answers. */
@@ -218,12 +220,14 @@ function lowerPriority(pid: number, niceness: number, log: Log): void {
   });
 }
 
-function unavailable(cause: unknown): AppError {
-  return new AppError('cold_tier_unavailable', {
-    detail: 'Cold data cannot be read at the moment. Try again in a few seconds.',
-    retryAfterSeconds: 5,
-    cause,
-  });
+const neverStarts =
+  'DuckDB, which reads and writes cold data, does not start here: the log of the service says why.';
+
+function unavailable(
+  cause: unknown,
+  detail = 'Cold data cannot be read at the moment. Try again in a few seconds.',
+): AppError {
+  return new AppError('cold_tier_unavailable', { detail, retryAfterSeconds: 5, cause });
 }
 
 /** Quotes text as a literal of DuckDB's SQL. */
