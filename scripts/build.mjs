@@ -57,7 +57,7 @@ const targets = [
     output: join(receive, 'dist'),
     sources: () => files(join(receive, 'src')).filter(isSource),
     settings: ['tsconfig.base.json', tsconfigOf(receive)],
-    compile: () => compileSources(receive),
+    compile: (options) => compileSources(receive, options),
   },
 ];
 const buildNotes = '.tsbuildinfo';
@@ -65,13 +65,14 @@ const sharedSettings = ['package.json', 'package-lock.json', 'scripts/build.mjs'
 
 /**
  * Builds what has changed, but for the console where nobody looks at it; answers the folders it had to write. Throws when
- * sources do not compile.
+ * sources do not compile. Types are left to `npm run check` where that builds: it checks them with all that uses them.
  */
-export async function build({ force = false, withConsole = true } = {}) {
+export async function build({ force = false, withConsole = true, checksTypes = true } = {}) {
   const built = [];
   for (const target of targets) {
     if (!withConsole && target.output === join(webConsole, 'dist')) continue;
-    if (await buildTarget(target, force)) built.push(relative(root, target.output));
+    if (await buildTarget(target, { force, checksTypes }))
+      built.push(relative(root, target.output));
   }
   // A commit changes it also where no source has changed.
   writeFileSync(join(server, 'dist', 'commit'), await findCommit(root, process.env.GIT_COMMIT));
@@ -95,13 +96,18 @@ export async function findCommit(folder, given = '') {
   return `${head.slice(0, 7)}${changes.code === 0 ? '' : '.changed'}`;
 }
 
-async function buildTarget(target, force) {
+/** Forgets what was built of sources whose types turned out to be wrong, so that a build looks at them again. */
+export function forgetBuilds() {
+  for (const { output } of targets) rmSync(join(output, '.built'), { force: true });
+}
+
+async function buildTarget(target, { force, checksTypes }) {
   const stampFile = join(target.output, '.built');
   const before = fingerprint(target);
   if (!force && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === before) return false;
   rmSync(stampFile, { force: true });
   if (force) rmSync(join(target.output, buildNotes), { force: true });
-  await target.compile();
+  await target.compile({ checksTypes });
   // The fingerprint from before the build is stored, so that what changed during the build is built the next time.
   writeFileSync(stampFile, before);
   return true;
@@ -122,20 +128,19 @@ function fingerprint({ sources, settings }) {
   return hash.digest('hex');
 }
 
-async function compileServer() {
-  await compileSources(server);
+async function compileServer(options) {
+  await compileSources(server, options);
   await bundleProgram(join(server, 'dist'));
 }
 
-async function compileSources(folder) {
+async function compileSources(folder, { checksTypes }) {
   const project = join(root, tsconfigOf(folder));
   // The compiler keeps its notes on what it has built in the output folder: when that is removed, everything is
   // compiled again.
   const notes = join(folder, 'dist', buildNotes);
-  await runTool('tsc', [
-    ...['--project', project, '--noEmitOnError'],
-    ...['--incremental', '--tsBuildInfoFile', notes],
-  ]);
+  // Two cores gain nothing from several checkers, which look at the same types anew.
+  const how = checksTypes ? ['--noEmitOnError', '--checkers', '1'] : ['--noCheck'];
+  await runTool('tsc', ['-p', project, ...how, '--incremental', '--tsBuildInfoFile', notes]);
   removeStale(join(folder, 'src'), join(folder, 'dist'));
 }
 
