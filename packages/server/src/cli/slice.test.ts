@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkDays, wholeMonths } from './slice.ts';
+import { checkDays, quarterOf, spellQuarter, wholeMonths } from './slice.ts';
 
 test.each([
   [{ month: '2026-03', from: '2026-03-01', to: '2026-03-02' }, 'either --month or'],
@@ -22,4 +22,21 @@ test.each([
   [{}, null],
 ])('%j covers the months %j as a whole', (days, months) => {
   expect(wholeMonths(days)).toEqual(months);
+});
+
+test.each([
+  ['2001-Q1', '2001-01-01', '2001-03-31'],
+  ['2024q2', '2024-04-01', '2024-06-30'],
+  ['2026-q4', '2026-10-01', '2026-12-31'],
+])('the quarter %s is from %s to %s', (quarter, from, to) => {
+  expect(spellQuarter({ tenant: 'TX', quarter })).toEqual({ tenant: 'TX', from, to });
+  expect(spellQuarter({ quarter: quarterOf(to.slice(0, 7)) })).toEqual({ from, to });
+});
+
+test.each([
+  [{ quarter: '2001-Q5' }, '"2001-Q5" is not a quarter such as 2026-Q1'],
+  [{ quarter: '2001-Q1', month: '2001-01' }, 'either --quarter, --month, or'],
+  [{ quarter: '2001-Q1', to: '2001-01-01' }, 'either --quarter, --month, or'],
+])('%j is refused', (given, message) => {
+  expect(() => spellQuarter(given)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-import { addDays } from '../kernel/day.ts';
+import { addDays, daysIn } from '../kernel/day.ts';
 import { datasetNames } from '../records/values.ts';
 import { usage } from './help.ts';
 
@@ -7,6 +7,7 @@ export const placeOptions = [
   ['--tenant <tenant>', 'the tenant (required)'],
   ['--store <store>', 'only this store'],
   ['--month <month>', 'only this month, as 2026-03'],
+  ['--quarter <quarter>', 'only this quarter, as 2026-Q1'],
   ['--from <date>', 'from this day on, as 2026-03-05'],
   ['--to <date>', 'up to this day, inclusive'],
 ] as const;
@@ -31,6 +32,30 @@ export type Days = {
   from?: string | undefined;
   to?: string | undefined;
 };
+
+/**
+ * Options with the days of --quarter as --from and --to, which are what the API takes. Throws `usage_invalid` when it is no
+ * quarter, or stands beside other days.
+ */
+export function spellQuarter<G extends Readonly<Record<string, unknown>>>(given: G) {
+  const { quarter, ...rest } = given;
+  if (typeof quarter !== 'string') return given;
+  const { month, from, to } = rest;
+  if ((month ?? from ?? to) !== undefined) {
+    throw usage('Give either --quarter, --month, or --from and --to.');
+  }
+  const [, year = '', number] = /^(\d{4})-?q([1-4])$/i.exec(quarter) ?? [];
+  if (number === undefined)
+    throw usage(`--quarter: "${quarter}" is not a quarter such as 2026-Q1.`);
+  const at = (month: number) => `${year}-${String(month).padStart(2, '0')}`;
+  const last = at(Number(number) * 3);
+  return { ...rest, from: `${at(Number(number) * 3 - 2)}-01`, to: `${last}-${daysIn(last)}` };
+}
+
+/** The quarter in which a month lies, as --quarter takes it. */
+export function quarterOf(month: string): string {
+  return `${month.slice(0, 4)}-Q${Math.ceil(Number(month.slice(5)) / 3)}`;
+}
 
 /** Throws `usage_invalid` when the options contradict each other or are no dates. */
 export function checkDays({ month, from, to }: Days): void {

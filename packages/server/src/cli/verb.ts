@@ -4,6 +4,7 @@ import { type Filters, tenantFilter } from '../kernel/view.ts';
 import type { Route } from './client.ts';
 import type { Context } from './context.ts';
 import type { Answers } from './fields.ts';
+import { spellQuarter } from './slice.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
@@ -210,7 +211,7 @@ export function fillVerb(command: Command, context: Context, described: Describe
   if (json?.optional && answers !== undefined) json.answers = answers;
   command.action(async (...given: unknown[]) => {
     const [word, options] = argument === undefined ? [undefined, given[0]] : given;
-    const asked = options as Readonly<Record<string, unknown>>;
+    const asked = spellQuarter(options as Readonly<Record<string, unknown>>);
     requireAll(command, asked);
     // The help alone loads none of this.
     const { checkFields } = await import('./fields.ts');

@@ -69,7 +69,7 @@ const exportSlice = verb({
   description:
     'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
   examples: [
-    'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
+    'svcctl analytics export --tenant TX --quarter 2026-Q1 --format csv --out tx-q1.csv',
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --style spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score --preview',
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,

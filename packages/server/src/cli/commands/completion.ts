@@ -1,6 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { type Answers, fieldsOf } from '../fields.ts';
+import { quarterOf } from '../slice.ts';
 import { printable } from '../table.ts';
 import { command, type WithAnswers } from '../verb.ts';
 import { ownWords } from '../words.ts';
@@ -48,7 +49,7 @@ complete -c svcctl -f -a '(__svcctl_names)'
 
 export const completion = command({
   description:
-    'Prints a script that completes commands, options, files, the names of tenants, stores and profiles, months, ids, and the fields of --json.',
+    'Prints a script that completes commands, options, files, the names of tenants, stores and profiles, months, quarters, ids, and the fields of --json.',
   argument: ['<shell>', 'the shell', Object.keys(scripts) as (keyof typeof scripts)[]],
   examples: [
     'source <(svcctl completion bash)',
@@ -94,6 +95,7 @@ const askedByOptions: Readonly<Record<string, string>> = {
   '--tenant': 'tenant',
   '--store': 'store',
   '--month': 'month',
+  '--quarter': 'quarter',
   '--endpoint': 'endpoints',
   '--incident': 'incidents',
   '--profile': 'profile',
@@ -211,6 +213,10 @@ async function find(
     import('../pages.ts'),
   ]);
   const client = createClient(io, await findConnection(io, profile));
+  if (what === 'quarter') {
+    const months = await find(io, profile, { what: 'month', prefix: '', words });
+    return [...new Set(months.map(([month = '']) => quarterOf(month)))].map((name) => [name]);
+  }
   if (what === 'tenant' || what === 'store' || what === 'month') {
     const after = (flag: string) => words[words.indexOf(flag) + 1];
     const of = (flag: string) => (words.includes(flag) ? after(flag) : undefined);

@@ -52,7 +52,7 @@ const add = verb({
   description:
     'Tags whole days of a tenant or a store, with the records that arrive in them later; without days: all of them. Asks first when records would be in both datasets.',
   examples: [
-    'svcctl records tags add --tenant TX --from 2026-01-01 --to 2026-03-31 --dataset training',
+    'svcctl records tags add --tenant TX --quarter 2026-Q1 --dataset training',
     'svcctl records tags add --tenant TX --store DFW --month 2026-03 --dataset fine_tuning --note "checked by hand"',
     'svcctl records tags add --tenant TX --dataset training --dry-run',
     `svcctl records tags add --tenant TX --dataset training --dry-run --where 'score >= 0.9'`,
