@@ -33,6 +33,7 @@ const quickSettings = {
   SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
   SVC_COLD_GRACE_SECONDS: '2',
   SVC_RETENTION_SCHEDULE: 'off',
+  SVC_FOUR_EYES: 'lift_hold',
   SVC_BACKUP_MAX_AGE_HOURS: '0',
   SVC_DATABASE_CONNECTIONS: '10',
   // The simulator itself reads nothing while it compares what it has read.
@@ -90,6 +91,9 @@ export async function makeWorld(
     versions: [],
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
+    /** So many tenants got a hold, and the token of an admin who may confirm what another asks for. */
+    holds: 0,
+    somebodyElse: undefined,
     /** Sessions of the portal, each of a tenant. */
     visits: [],
     /** Runs, jobs, versions that were asked for and have to end. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { content, tenant } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
-import { ask, via } from './records.mjs';
+import { runCommand } from './backups.mjs';
+import { ask, isAnswer, via } from './records.mjs';
 
 /** A stream of a revoked token ends within so many milliseconds, also on a machine that is busy. */
 const revokedWithinMillis = 20_000;
@@ -80,6 +81,12 @@ export const accessCommands = [
     play: (world, { via: at, tenant: own, afterMillis }) =>
       revokeAmidStream(world, at, own, afterMillis),
   },
+  {
+    name: 'have two lift a legal hold',
+    weight: 1,
+    draw: fc.record({ via }),
+    play: (world, { via: at }) => liftHold(world, at),
+  },
 ];
 
 /** A token that is good, and that no other call revokes or rotates; undefined when there is none. */
@@ -93,6 +100,39 @@ async function mint(world, at, own) {
   const body = { name: 'simulated', scopes, tenants: [own] };
   const answer = await ask(world, 'token', [201], 'POST', '/tokens', { body, via: at });
   return answer && { id: answer.json.id, token: answer.json.token };
+}
+
+/** One asks for the end of a hold, and cannot confirm it; of two confirmations by somebody else one ends it. */
+async function liftHold(world, via) {
+  const token = await somebodyElse(world);
+  if (token === undefined) return;
+  world.holds += 1;
+  const path = `/retention/policies/held-${world.holds}`;
+  const held = { via, body: { hot_days: 0, hold: true } };
+  if ((await ask(world, 'hold', [200], 'PUT', path, held)) === undefined) return;
+  const lifted = { via, body: { hot_days: 0 } };
+  const asked = await ask(world, 'end of a hold', [403], 'PUT', path, lifted);
+  if (asked === undefined) return;
+  const confirm = (options) =>
+    call(world, 'POST', `/approvals/${asked.json.approval_id}/confirm`, options);
+  isAnswer(world, await confirm({ via }), 'confirmation of the own request', [403]);
+  const both = await Promise.all([confirm({ via, token }), confirm({ via: via + 1, token })]);
+  for (const answer of both) isAnswer(world, answer, 'confirmation', [200, 409]);
+  const confirmed = both.filter(({ status }) => status === 200).length;
+  if (confirmed > 1) world.say(`the end of the hold ${path} was confirmed twice`);
+  const policy = await ask(world, 'policy', [200], 'GET', path, { via });
+  if (policy === undefined) return;
+  const { hold } = policy.json;
+  const isLost = both.some((answer) => outcomeOf(answer) === 'lost');
+  if (confirmed > 0 ? hold : !hold && !isLost)
+    world.say(`${path}: ${confirmed} confirmations, and its hold is ${hold}`);
+}
+
+/** The token of an admin of another chain, which only the machine itself makes. */
+async function somebodyElse(world) {
+  const args = ['tokens', 'create', '--local', '--name', 'somebody else', '--preset', 'admin'];
+  world.somebodyElse ??= (await runCommand(world, args, null)).output.match(/svc_\S+/)?.[0];
+  return world.somebodyElse;
 }
 
 /** Sends records for ever, until the service ends it: soon after the token was revoked. */

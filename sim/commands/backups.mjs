@@ -76,7 +76,7 @@ function placeOf({ dir }) {
 }
 
 /** Runs a command of an operator to its end, or kills it after so long: then `code` is the name of the signal. */
-function runCommand(world, args, killMillis) {
+export function runCommand(world, args, killMillis) {
   const dir = join(world.dir, 'operator');
   mkdirSync(dir, { recursive: true });
   control(world, { dir }, {});
