@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings, usualWaits, type Waits } from '../src/config/settings.ts';
+import { apiContract } from '../src/contract.ts';
+import { statusesOf } from '../src/platform/http/openapi.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { use } from './use.ts';
 
@@ -133,6 +135,7 @@ async function callApi(
       ...(signal === undefined ? {} : { signal }),
     },
   );
+  assertDocumented(method, path, response.status);
   const text = await response.text();
   const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
   return {
@@ -141,4 +144,16 @@ async function callApi(
     text,
     json: isJson && text !== '' ? JSON.parse(text) : undefined,
   };
+}
+
+/** Every status that a test sees is one that the API says it may answer. */
+function assertDocumented(method: string, path: string, status: number): void {
+  const [place = ''] = path.split('?');
+  const isOf = (of: string) =>
+    new RegExp(`^${of.replaceAll('.', '[.]').replace(/:\w+/g, '[^/]+')}$`).test(place);
+  const found = Object.values(apiContract).filter(
+    (each) => each.method === method && isOf(each.path),
+  );
+  if (found.length === 0 || found.some((each) => statusesOf(each).includes(status))) return;
+  throw new Error(`${method} ${place} answered ${status}, which its contract does not have`);
 }

@@ -254,6 +254,7 @@ export const accessContract = routesUnder('Access', {
         description: 'Go there.',
         schema: Type.Object({ url: Type.String({ format: 'uri' }) }),
       },
+      401: { ...problem, description: 'What the identity server says does not hold.' },
       403: { ...problem, description: 'Another site’s page sent it.' },
       404: { ...problem, description: 'No identity server is set.' },
       503: { ...problem, description: 'The identity server does not answer.' },

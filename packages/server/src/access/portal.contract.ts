@@ -100,6 +100,7 @@ export const portalContract = routesUnder('Portal', {
     body: exactly({ code: Type.String({ maxLength: 200 }) }),
     responses: {
       200: { description: 'Opened.', schema: actorSchema },
+      403: { ...problem, description: 'Another site’s page sent it.' },
       401: { ...problem, description: 'No link has this code, or it was opened before, or ended.' },
       429: { ...problem, description: 'Too many tries from this address failed.' },
     },

@@ -1,6 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
-import { exactly, instantSchema, nameSchema, onePage } from '../platform/http/schemas.contract.ts';
+import {
+  exactly,
+  instantSchema,
+  nameSchema,
+  onePage,
+  problem,
+} from '../platform/http/schemas.contract.ts';
 
 const savedViewSchema = Type.Object({
   name: Type.String(),
@@ -42,7 +48,7 @@ export const savedViewsContract = routesUnder('Saved views', {
     path: '/views/:name',
     summary: 'Save a view of the caller, or change or rename it',
     body: newSavedViewSchema,
-    responses: { 200: { description: 'Saved.', schema: savedViewSchema } },
+    responses: { 200: { description: 'Saved.', schema: savedViewSchema }, 409: problem },
   },
   deleteSavedView: {
     scope: 'any',

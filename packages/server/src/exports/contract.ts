@@ -180,9 +180,8 @@ function exportResponses(mediaType: readonly string[]) {
       schema: exportJobSchema,
       headers: { Location: 'Where to follow the job.' },
     },
-    400: problem,
     404: problem,
-    429: problem,
+    409: problem,
   } as const;
 }
 
@@ -261,6 +260,12 @@ export const exportsContract = routesUnder('Exports', {
     scope: null,
     responses: {
       200: { description: 'The file.', mediaType: fileTypes.any, schema: Type.String() },
+      401: {
+        ...problem,
+        description: 'No link has this code, or it was used before, or has expired.',
+      },
+      404: problem,
+      409: problem,
     },
   },
   exportCsv: {

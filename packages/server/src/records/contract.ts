@@ -273,8 +273,6 @@ export const recordsContract = routesUnder('Records', {
       400: ingestProblem,
       401: ingestProblem,
       413: ingestProblem,
-      415: problem,
-      429: problem,
       503: ingestProblem,
     },
   },

@@ -51,7 +51,6 @@ export const tailContract = routesUnder('Records', {
         schema: Type.String(),
       },
       410: problem,
-      429: problem,
     },
   },
 });

@@ -78,7 +78,7 @@ export const retentionContract = routesUnder('Retention', {
     fourEyes: ['delete_days', 'lift_hold'],
     params: tenantParams,
     body: policyChangeSchema,
-    responses: { 200: { description: 'As it is now.', schema: policySchema } },
+    responses: { 200: { description: 'As it is now.', schema: policySchema }, 409: problem },
   },
   deletePolicy: {
     method: 'DELETE',
@@ -88,7 +88,7 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     fourEyes: ['delete_days', 'lift_hold'],
     params: tenantParams,
-    responses: { 204: { description: 'Done.' }, 400: problem },
+    responses: { 204: { description: 'Done.' }, 409: problem },
   },
   listTenantStates: {
     method: 'GET',

@@ -54,9 +54,6 @@ export const importContract = routesUnder('Retention', {
     responses: {
       200: { description: 'The records are stored.', schema: importedSchema },
       409: problem,
-      413: problem,
-      415: problem,
-      503: problem,
     },
   },
 });

@@ -24,19 +24,3 @@ test('the parameters in a path are text, and may name what is not there', () => 
   expect(getPart.params).toEqual(texts);
   expect(getPart.responses).toEqual({ ...read.responses, 404: problem });
 });
-
-test('what takes input refuses it as the route says, or by a problem', () => {
-  const own = { description: 'Refused.' };
-  const { findThings, makeThing } = routesUnder('Things', {
-    findThings: { ...read, method: 'GET', path: '/things', query: Type.Object({}) },
-    makeThing: {
-      ...read,
-      method: 'POST',
-      path: '/things',
-      body: Type.Object({}),
-      responses: { 201: own, 400: own },
-    },
-  });
-  expect(findThings.responses).toEqual({ ...read.responses, 400: problem });
-  expect(makeThing.responses).toEqual({ 201: own, 400: own });
-});

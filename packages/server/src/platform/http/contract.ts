@@ -71,7 +71,7 @@ type ParamsOf<R extends Row> = R extends { readonly params: TSchema }
 
 /**
  * Makes contracts of routes that stand under one heading of the reference. Each is named by its key. None need say that
- * the parameters in its path are text, nor that it refuses input that is not valid (400) and an id that is not there (404).
+ * the parameters in its path are text, nor that it refuses an id that is not there (404).
  */
 export function routesUnder<const Rows extends Readonly<Record<string, Row>>>(
   tag: string,
@@ -81,9 +81,7 @@ export function routesUnder<const Rows extends Readonly<Record<string, Row>>>(
     const names = [...row.path.matchAll(/:(\w+)/g)].map(([, name]) => name);
     const texts = Object.fromEntries(names.map((name) => [name, Type.String()]));
     const params = row.params ?? (names.length > 0 && Type.Object(texts));
-    const takesInput = row.query ?? row.body ?? row.streamedBody;
-    const refusals = { ...(takesInput && { 400: problem }), ...(params && { 404: problem }) };
-    const responses = { ...refusals, ...row.responses };
+    const responses = { ...(params && { 404: problem }), ...row.responses };
     return [id, { id, tag, ...row, ...(params && { params }), responses }];
   });
   return Object.fromEntries(named) as {

@@ -290,13 +290,18 @@ function responsesOf(contract: RouteContract): Record<string, Response> {
   return responses;
 }
 
+/** The statuses that a route may answer, as the document says. */
+export function statusesOf(contract: RouteContract): number[] {
+  return [...Object.keys(contract.responses).map(Number), ...commonStatuses(contract)];
+}
+
 /** Returns the statuses of errors that the server itself answers with, whatever the handler of the route does. */
 function commonStatuses(contract: RouteContract): number[] {
-  const { scope, query, body, streamedBody } = contract;
+  const { scope, body, streamedBody } = contract;
   const hasBody = body !== undefined || streamedBody !== undefined;
   return [
-    ...(query !== undefined || hasBody ? [400] : []),
-    ...(scope === null ? [] : scope === 'any' ? [401] : [401, 403]),
+    400,
+    ...(scope === null ? [] : [401, 403]),
     ...(hasBody ? [413, 415] : []),
     429,
     431,
