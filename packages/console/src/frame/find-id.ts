@@ -88,7 +88,7 @@ const finders: Readonly<Record<IdKind['prefix'], Find>> = {
   rty: findBulkJob('retry'),
   prg: findBulkJob('purge'),
   rpl: one<Replay>('/webhook/replays', ({ state, rows_done, rows_total, tenant }, id) => ({
-    name: `Replay of ${tenant}, ${state}: ${rows_done} of ${rows_total}`,
+    name: `Replay of ${tenant}, ${state}: ${rows_done}${rows_total === null ? '' : ` of ${rows_total}`}`,
     note: 'job',
     href: jobHref(id),
   })),

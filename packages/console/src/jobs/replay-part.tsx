@@ -37,13 +37,14 @@ export function PauseButton({ job }: { job: ListedJob }): ReactNode {
   );
 }
 
-const outcomes = {
-  delivered: 'delivered',
-  waiting: 'wait',
-  pending: 'failed and tried again',
-  abandoned: 'abandoned',
-  discarded: 'discarded',
-} as const;
+/** What its outcome counts, in which status of deliveries that is, and how it reads. */
+const outcomes = [
+  ['delivered', 'delivered', 'delivered'],
+  ['waiting', 'queued', 'wait'],
+  ['pending', 'pending', 'failed and tried again'],
+  ['abandoned', 'abandoned', 'abandoned'],
+  ['discarded', 'discarded', 'discarded'],
+] as const;
 
 /** What became of the deliveries of a replay, and where they go. */
 export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
@@ -55,10 +56,13 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
   );
   const { data } = replay;
   if (data === undefined) return null;
-  const parts = Object.entries(outcomes).flatMap(([name, word]) => {
-    const count = data.outcome[name as keyof typeof outcomes];
-    return count === 0 ? [] : [`${formatCount(count)} ${word}`];
-  });
+  const parts = outcomes
+    .filter(([name]) => data.outcome[name] > 0)
+    .map(([name, status, word]) => (
+      <a key={name} href={`#/deliveries${stringifySearch({ job: id, status })}`}>
+        {formatCount(data.outcome[name])} {word}
+      </a>
+    ));
   const { endpoint_id: endpoint } = data;
   return (
     <Facts
@@ -66,11 +70,8 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
         endpoint: (
           <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
         ),
-        'came of it': (
-          <a href={`#/deliveries${stringifySearch({ endpoint })}`}>
-            {parts.length === 0 ? 'nothing yet' : parts.join(' · ')}
-          </a>
-        ),
+        'came of it':
+          parts.length === 0 ? 'nothing yet' : <span className="flex wrap gap-8">{parts}</span>,
         'webhook-ids': data.ids === 'same' ? 'the same' : undefined,
         types: data.event_types?.join(', '),
         filters: data.filters === 'ignore' ? 'ignored' : undefined,

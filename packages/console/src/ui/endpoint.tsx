@@ -29,6 +29,7 @@ export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode 
       <Icon />
       {health === 'unpolled' ? 'waits for its poller' : health}
       {whyDisabled(endpoint)}
+      {endpoint.held_back !== null && ', held back'}
     </span>
   );
 }

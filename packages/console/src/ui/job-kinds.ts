@@ -32,10 +32,7 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
     case 'purge':
       return { text: 'WEBHOOK DLQ', href: '#/dlq' };
     case 'replay':
-      return {
-        text: 'DELIVERIES',
-        href: `#/deliveries${stringifySearch({ tenant: job.tenant ?? undefined })}`,
-      };
+      return { text: 'DELIVERIES', href: `#/deliveries${stringifySearch({ job: id })}` };
     case 'import':
       return { text: 'ITS MOVE', href: panelHref('/retention', { kind: 'move', id }) };
     case 'version': {

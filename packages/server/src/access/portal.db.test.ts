@@ -242,6 +242,17 @@ describe('whoever is in the portal', () => {
     await callAs(manager, 'PATCH', path, { enabled: true });
   });
 
+  test('ends a replay that it began, where it may replay', async () => {
+    const path = `/webhook/endpoints/${own}/replay`;
+    const body = { since: new Date(Date.now() - 3_600_000).toISOString(), only: 'all', rate: 1 };
+    await callAs(manager, 'POST', '/incidents', { tenant: 'FL', type: 'x.y', data: {} });
+    const begun = await callAs(manager, 'POST', path, body);
+    expect(begun.status, begun.text).toBe(202);
+    const cancel = `/jobs/${begun.json.id}/cancel`;
+    expect((await callAs(reader, 'POST', cancel)).json.code).toBe('job_not_found');
+    expect((await callAs(manager, 'POST', cancel)).json).toMatchObject({ state: 'cancelled' });
+  });
+
   test('is not taken for it where a page of another site asks', async () => {
     const { cookie } = manager.headers;
     const alone = await service.call('GET', '/me', {

@@ -181,7 +181,7 @@ test.each([
   [
     'replay',
     /^Sends ep_\w+ what it missed of what was reported from [-\d]+ [:\d]+ to .*\.$/,
-    { done: 0, total: 0, unit: 'deliveries' },
+    { done: 0, total: null, unit: 'deliveries' },
     '/webhook/replays/',
   ],
   [

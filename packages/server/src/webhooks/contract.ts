@@ -271,7 +271,7 @@ export const webhooksContract = {
         incident_id: Type.Optional(idSchema),
         ...searchFilters,
         ...reportedDays,
-        job_id: Type.Optional(idSchema),
+        job_id: Type.Optional({ ...idSchema, description: 'of a bulk job, or of a replay' }),
         outcome: Type.Optional(
           oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
         ),

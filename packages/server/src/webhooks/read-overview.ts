@@ -46,7 +46,7 @@ function toWork({
 }: Awaited<ReturnType<typeof listOpen>>[number]): WorkRow {
   const state = job.state === 'paused' ? 'paused' : 'running';
   const done = job.rows_done + job.rows_skipped;
-  return { kind, id, state, tenant, done, total: job.rows_total };
+  return { kind, id, state, tenant, done, total: job.rows_total || null };
 }
 
 /** How many deliveries have no attempts left, and how many endpoints fare ill, within a caller's reach. */

@@ -117,9 +117,10 @@ export const replaySchema = Type.Object({
   waits_for_room: Type.Boolean({
     description: 'so much waits for its endpoint that nothing is added: it goes on once less does',
   }),
-  rows_total: Type.Integer({
-    description: 'as counted when it was asked for, or what is done once that is more',
-  }),
+  rows_total: nullable(
+    Type.Integer(),
+    'as counted when it was asked for, or what is done once that is more; null: there were too many to count, or none',
+  ),
   rows_done: Type.Integer({ description: 'deliveries made or re-armed' }),
   rows_skipped: Type.Integer({ description: 'dead letters of which an attempt was under way' }),
   outcome: Type.Object(

@@ -79,8 +79,8 @@ export const deliveryFilters = {
   job: {
     param: 'job_id',
     value: 'id',
-    help: 'only what this bulk retry or purge has done',
-    label: 'Id of the bulk job',
+    help: 'only what this bulk retry, purge or replay has done',
+    label: 'Id of the job',
   },
   outcome: {
     choices: shownOutcomes,

@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
+import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointStory } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
+import { useAct } from '../../ui/act.ts';
+import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
 import { stringifySearch } from '../../ui/hash-state.ts';
@@ -8,9 +11,11 @@ import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
 import { Moment, usePageNow } from '../../ui/marks.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
+import { notify } from '../../ui/toasts.tsx';
 import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { JobLink } from '../marks.tsx';
+import { webhooksKey } from '../query-keys.ts';
 import { type DeliveriesSearch, type DlqSearch, deliveryHref } from '../search.ts';
 import classes from './endpoint-story.module.css';
 
@@ -245,12 +250,8 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
         )}
         <a href={deliveriesHref()}>all its deliveries</a>
       </li>
-      {replays.map(({ id: replay, state, waits_for_endpoint: waits, ...rows }) => (
-        <li key={replay}>
-          <JobLink id={replay}>Replay {shortId(replay)}</JobLink>: {state},{' '}
-          {formatCount(rows.rows_done)} of {countOf(rows.rows_total, 'delivery', 'deliveries')} sent
-          on{waits && ', waits for the endpoint to be enabled'} · <Moment at={rows.created_at} />
-        </li>
+      {replays.map((replay) => (
+        <ReplayLine key={replay.id} replay={replay} />
       ))}
       {jobs.map((job) => (
         <li key={job.id}>
@@ -262,5 +263,41 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** How far a replay is. Whoever may not see all jobs can end it here, since there is no other place. */
+function ReplayLine({ replay }: { replay: EndpointStory['replays'][number] }): ReactNode {
+  const { id, state, rows_done: done, rows_total: total, waits_for_endpoint: waits } = replay;
+  const { hasScope } = useSession();
+  const cancel = useAct({
+    call: () => api.post<unknown>(`/jobs/${encodeURIComponent(id)}/cancel`, undefined),
+    onDone: () => notify({ text: `Cancelled ${id}` }),
+    failed: `Not cancelled: ${id}`,
+    changes: webhooksKey,
+  });
+  const isOpen = state === 'running' || state === 'paused';
+  return (
+    <li>
+      <JobLink id={id}>Replay {shortId(id)}</JobLink>: {state},{' '}
+      {total !== null && `${formatCount(done)} of `}
+      {countOf(total ?? done, 'delivery', 'deliveries')} sent on
+      {waits && ', waits for the endpoint to be enabled'} · <Moment at={replay.created_at} />
+      {isOpen && hasScope('deliveries:retry') && !hasScope('dlq:operate') && (
+        <>
+          {' '}
+          <AskButton
+            text="CANCEL…"
+            isSmall
+            isBusy={cancel.isPending}
+            title="Cancel this replay?"
+            answer="Cancel it"
+            onYes={() => cancel.mutate()}
+          >
+            What it has queued is sent all the same.
+          </AskButton>
+        </>
+      )}
+    </li>
   );
 }

@@ -72,7 +72,8 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
   const start = useAct({
     call: () => api.post<Replay>(path, request),
     onDone({ id, rows_total: total }) {
-      const text = `Replays ${countOf(total, 'delivery', 'deliveries')} to ${endpoint.url}`;
+      const what = total === null ? '' : `${countOf(total, 'delivery', 'deliveries')} `;
+      const text = `Replays ${what}to ${endpoint.url}`;
       notify({ text, ...followed(hasScope, id) });
       onClose();
     },

@@ -85,6 +85,7 @@ const show = call('GET /webhook/dlq/:id', {
     ['event', `${row.event_type} of ${row.tenant}, incident ${row.incident_id}`],
     ['endpoint', row.endpoint_id],
     ...whereAny('job', row.job_id),
+    ...whereAny('replay', row.replay_id),
     ['attempts', `${row.attempts} of ${row.max_attempts}`],
     ['last status', row.last_status === null ? null : String(row.last_status)],
     ['error', row.error],

@@ -228,11 +228,12 @@ test('endpoints show says since when and by whom it is disabled, and what waits'
     disabled_at: '2026-03-05T11:00:00.000000Z',
     disabled_by: 'ops',
     backlog: { count: 10_000, is_exact: false, is_discarding: false },
+    held_back: { since: '2026-03-05T11:30:00.000000Z', until: null },
   };
   api.on('GET /webhook/endpoints/ep_1', json(row));
   const { stdout } = await cli('endpoints show ep_1', { isTerminal: true });
   expect(stdout).toMatch(/^disabled +since 2026-03-05 11:00:00.* UTC by ops$/m);
-  expect(stdout).toMatch(/^backlog +10,000\+$/m);
+  expect(stdout).toMatch(/^backlog +10,000\+, held back$/m);
 });
 
 test('endpoints show tells the last error first, how it answered, and what to look at', async () => {

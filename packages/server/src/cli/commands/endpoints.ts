@@ -208,7 +208,7 @@ async function discard(context: Context, id: string, yes?: true): Promise<void> 
   const client = await context.connect();
   const { backlog } = await client.json('GET /webhook/endpoints/:id', { params: { id } });
   await confirm(context, yes, {
-    question: `Discard what waits for ${id} (${backlogOf({ backlog })}), and enable it?`,
+    question: `Discard what waits for ${id} (${backlogOf({ backlog, held_back: null })}), and enable it?`,
     act: 'Discard',
     refused: 'Nothing was discarded; the endpoint is as it was.',
   });

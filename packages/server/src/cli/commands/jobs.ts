@@ -83,6 +83,8 @@ const show = call('GET /jobs/:id', {
     'svcctl jobs show ver_4fTq9Zx7Kq2LmN0p --json',
   ],
   facts,
+  next: ({ progress }, id) =>
+    progress?.unit === 'deliveries' ? `its deliveries: svcctl deliveries ls --job ${id}` : null,
 });
 
 /** The role of the processes that do jobs of a kind. */

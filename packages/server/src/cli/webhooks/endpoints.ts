@@ -32,10 +32,11 @@ export function stateOf(
   }
 }
 
-/** How many deliveries of an endpoint are queued or pending: `1,204`, or `10,000+`. */
-export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
+/** How many deliveries of an endpoint are queued or pending: `1,204`, or `10,000+`, and whether others were held back. */
+export function backlogOf({ backlog, held_back }: Pick<Endpoint, 'backlog' | 'held_back'>): string {
   const { count, is_exact, is_discarding } = backlog;
-  return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;
+  const more = [...(is_discarding ? ['being discarded'] : []), ...(held_back ? ['held back'] : [])];
+  return [`${formatCount(count)}${is_exact ? '' : '+'}`, ...more].join(', ');
 }
 
 /** Since when incidents were held back from an endpoint; null when none were. */
@@ -195,7 +196,10 @@ function blockedLines(context: Context, { blocked }: Story, { at }: Times): stri
   return section(context, 'BLOCKED KEYS', lines);
 }
 
-type Job = NonNullable<Endpoint['story']>['jobs'][number];
+type Told = Pick<
+  Story['jobs'][number] | Story['replays'][number],
+  'id' | 'state' | 'rows_done' | 'rows_total' | 'created_at'
+>;
 
 /** The sections below the facts: the newest attempts, and the bulk retries and replays for it. */
 export function storyLines(context: Context, { story }: Endpoint, times: Times): string[] {
@@ -205,8 +209,8 @@ export function storyLines(context: Context, { story }: Endpoint, times: Times):
       `  ${times.below(attempt.started_at)}  ${tookText(attempt.duration_ms).padStart(7)}  ${attempt.delivery_id}  ${outcomeOf(attempt)}`,
     ),
   );
-  const lineOf = (job: Pick<Job, 'id' | 'state' | 'rows_done' | 'rows_total' | 'created_at'>) =>
-    `  ${times.below(job.created_at)}  ${job.id}  ${job.state}, ${formatCount(job.rows_done)} of ${numberOf(job.rows_total, 'row')}`;
+  const lineOf = ({ id, state, rows_done: done, rows_total: total, created_at: at }: Told) =>
+    `  ${times.below(at)}  ${id}  ${state}, ${total === null ? '' : `${formatCount(done)} of `}${numberOf(total ?? done, 'row')}`;
   const jobs = story.jobs.map(lineOf);
   const replays = story.replays.map(lineOf);
   return [

@@ -8,7 +8,7 @@ import { printJson } from '../output.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 
 type Options = { dryRun?: true; yes?: true; wait: boolean; json?: true };
-type Rows = { rows_done: number; rows_skipped: number; rows_total: number };
+type Rows = { rows_done: number; rows_skipped: number; rows_total: number | null };
 type Job = Rows & { id: string; state: string };
 
 /** A job on many rows that tells first what it would do, and is asked about: a bulk retry or purge, or a replay. */
@@ -77,7 +77,8 @@ export async function doPreviewed<
     role: 'api',
     waits: (now) => job.waits(now),
     far: (now) => ({ done: now.rows_done + now.rows_skipped, total: now.rows_total }),
-    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, ...of)}`,
+    describe: (done, total) =>
+      total === 0 ? numberOf(done, ...of) : `${formatCount(done)} of ${numberOf(total, ...of)}`,
     speed: (perSecond) => `${numberOf(perSecond, ...of)}/s`,
     goesOn: `The ${job.name} goes on without this command. ${job.look(made)}`,
   });

@@ -108,6 +108,9 @@ describe('after a yes', () => {
       'svcctl endpoints enable ep_1',
       'rpl_1 was cancelled after 20 of 1,234',
     ]);
+    api.on(`POST ${at}`, inTurn(preview, job));
+    api.on('GET /webhook/replays/rpl_1', inTurn({ ...cancelled, rows_total: null }));
+    await ends(cli(`${command} --yes`), 7, ['rpl_1 was cancelled after 20 deliveries']);
   });
 
   test('leaves the job at work with --no-wait, and does nothing where there is nothing', async () => {

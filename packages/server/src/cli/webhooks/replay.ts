@@ -103,14 +103,14 @@ function tellEnd(context: Context, job: Replay): void {
   const count = numberOf(done, 'delivery', 'deliveries');
   if (job.state === 'cancelled') {
     throw new AppError('partly_done', {
-      detail: `${id} was cancelled after ${formatCount(done)} of ${formatCount(total)}. What it had queued stays queued.${job.error === null ? '' : ` ${job.error}.`}`,
+      detail: `${id} was cancelled after ${total === null ? count : `${formatCount(done)} of ${formatCount(total)}`}. What it had queued stays queued.${job.error === null ? '' : ` ${job.error}.`}`,
     });
   }
   const left =
     skipped === 0 ? '' : `, ${formatCount(skipped)} left alone, because an attempt was under way`;
   if (job.error !== null) context.note(`${job.error}.`);
   context.note(`✓ Queued ${count}${left}. By now: ${outcomeText(job)}.`);
-  context.hint(`later: svcctl jobs show ${id}`);
+  context.hint(`which they are, and what became of them: svcctl deliveries ls --job ${id}`);
 }
 
 const words = {
@@ -160,13 +160,8 @@ function tellPreview(context: Context, preview: Preview): void {
 
 /** The number of deliveries. It may be less where the filter was not asked about all, and more where not all were counted. */
 function howMany({ count, filtered_until: filtered, counted_until: counted }: Preview): string {
-  const about =
-    counted === null
-      ? filtered === null
-        ? ''
-        : 'at most '
-      : filtered === null
-        ? 'at least '
-        : 'about ';
-  return `${about}${numberOf(count, 'delivery', 'deliveries')}`;
+  const number = numberOf(count, 'delivery', 'deliveries');
+  if (filtered !== null && counted !== null) return `about ${number}`;
+  if (filtered !== null) return `at most ${number}`;
+  return counted === null ? number : `at least ${number}`;
 }

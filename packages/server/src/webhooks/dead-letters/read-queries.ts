@@ -168,7 +168,11 @@ function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   if (source.status !== undefined) conditions.push(isStatus(source.status));
   if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
   conditions.push(...isReportedOn(source));
-  if (source.jobId !== undefined) conditions.push(sql`job_id = ${source.jobId}`);
+  if (source.jobId !== undefined) {
+    // What a replay made may have been re-armed by a bulk job since: both name it.
+    const named = raw(source.jobId.startsWith('rpl_') ? 'replay_id' : 'job_id');
+    conditions.push(sql`${named} = ${source.jobId}`);
+  }
   if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
   if (source.failedUntil !== undefined) {
     conditions.push(sql`last_attempt_at <= ${source.failedUntil}::timestamptz`);

@@ -76,7 +76,7 @@ export async function createReplay(
   // It may take seconds to count, so that is done before the endpoint is locked.
   const endpoint = await getEndpoint(db, actor, call.params.id);
   const scope = await toScope(db, endpoint, body);
-  const { count } = await preview(db, options, { endpoint, body, scope });
+  const { count, counted_until } = await preview(db, options, { endpoint, body, scope });
   const id = newId('rpl');
   return withLocked(db, options, call, async (connection, _endpoint, note) => {
     const other = await queries.findOverlapping(connection, scope);
@@ -92,7 +92,8 @@ export async function createReplay(
       keepsIds: body.ids === 'same',
       rate: body.rate ?? null,
       maxAttempts: options.maxAttempts,
-      rowsTotal: count,
+      // A number that is too small would read as nearly done.
+      rowsTotal: counted_until === null ? count : 0,
       createdBy: actor.name,
     });
     const job = await getReplay(connection, actor, id);

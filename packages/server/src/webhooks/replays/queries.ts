@@ -34,7 +34,7 @@ const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.rep
   j.state in ('running', 'paused') and j.selection <> 'failed' and exists (
     select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}
   ) as waits_for_room,
-  greatest(j.rows_total, ${done}) as rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
+  case when j.rows_total > 0 then greatest(j.rows_total, ${done}) end as rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
   ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
   ${instantText('j.finished_at')} as finished_at`;
 
@@ -338,8 +338,8 @@ export const listedReplays: ListedTable = {
   finishedAt: 'finished_at',
   requestedBy: raw('j.created_by'),
   done,
-  // It may be more than was counted.
-  total: sql`case when j.rows_total >= ${done} then j.rows_total end`,
+  // It may be more than was counted, and is 0 where not all could be counted.
+  total: sql`case when j.rows_total > 0 and j.rows_total >= ${done} then j.rows_total end`,
   told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
     'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
 };

@@ -45,15 +45,15 @@ describe('what an endpoint never got', () => {
     const job = await replay(endpoint, since);
     expect(job).toMatchObject({ only: 'missed', rows_total: 3, rows_done: 3, rows_skipped: 0 });
     expect(job.outcome).toMatchObject({ delivered: 3, abandoned: 0 });
-    const came = await receiver.waitFor(3);
-    expect(came.map(({ headers }) => headers['webhook-replay'])).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    expect(await preview(endpoint, since)).toMatchObject({ count: 0, delivered: 3 });
+    await reportedAs('incident.created');
+    await receiver.waitFor(4);
+    const rows = (await world.call('GET', `/webhook/deliveries?job_id=${job.id}`)).json.data;
+    expect(rows.map((row: { replay_id: string }) => row.replay_id)).toEqual(Array(3).fill(job.id));
+    const came = await receiver.waitFor(4);
+    expect(came.map(({ headers }) => headers['webhook-replay'])).toEqual(Array(4).fill(undefined));
+    expect(await preview(endpoint, since)).toMatchObject({ count: 0, delivered: 4 });
     expect((await replay(endpoint, since)).rows_done).toBe(0);
-    expect(receiver.requests).toHaveLength(3);
+    expect(receiver.requests).toHaveLength(4);
   });
 
   test.each([2, -2])(

@@ -45,7 +45,7 @@ export function listReplaysAsJobs(
 }> {
   return {
     kind: 'replay',
-    scope: 'dlq:operate',
+    scope: 'deliveries:retry',
     unit: 'deliveries',
     path: '/webhook/replays',
     table: listedReplays,

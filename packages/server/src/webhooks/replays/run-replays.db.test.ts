@@ -5,6 +5,7 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { hold } from '../../../test/held-pace.ts';
 import { blocksOf, untilLockWaits } from '../../../test/one-server.ts';
 import { newId } from '../../kernel/ids.ts';
+import { listOfKind } from '../../platform/jobs/listed-queries.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { unpaced } from '../../platform/work/pace.ts';
@@ -17,6 +18,7 @@ import {
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
+  silentAct,
 } from '../dead-letters/testing/seed.ts';
 import { claimDeliveries } from '../drainer/queries.ts';
 import { cancelReplaysOf } from '../endpoints/queries.ts';
@@ -24,8 +26,9 @@ import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
 import { laneOf } from '../lanes.ts';
 import { changePaced } from '../paced-queries.ts';
+import { createReplay } from './ask-replay.ts';
 import { countReplay } from './count-replay.ts';
-import { findReplay, insertReplay, type NewReplay, replayTable } from './queries.ts';
+import { findReplay, insertReplay, listedReplays, type NewReplay, replayTable } from './queries.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { runShare, startReplays } from './run-replays.ts';
 import { mostWaiting } from './words.ts';
@@ -100,7 +103,7 @@ const isHeld = sql`
 
 test('deliveries come due in the order of the reports, over all shares', async () => {
   const ids = await report(600);
-  const id = await ask();
+  const id = await ask({ rowsTotal: 500 });
   while ((await share()).hasWorked);
   expect(await madeOf(id)).toEqual(ids);
   expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 600, rows_total: 600 });
@@ -322,20 +325,29 @@ describe('a filter', () => {
 });
 
 test('a preview counts for five seconds, and says up to where', async () => {
-  const count = (stepMillis: number) => {
+  const clockOf = (stepMillis: number) => {
     let now = 0;
-    const clock = () => {
+    return () => {
       now += stepMillis;
       return now;
     };
-    return countReplay(db, all(), { days: 30, hasFilter: false, log, clock });
   };
+  const count = (stepMillis: number) =>
+    countReplay(db, all(), { days: 30, hasFilter: false, log, clock: clockOf(stepMillis) });
   const ids = await report(20_001);
   const [last] = await db.query<{ at: string }>(sql`
     select ${instantText('created_at')} as at from incidents where id = ${ids[19_999]}`);
   const left = { missed: 20_000 };
   expect(await count(5000)).toMatchObject({ counts: left, countedUntil: last?.at });
   expect(await count(0)).toMatchObject({ counts: { missed: 20_001 }, countedUntil: null });
+  // What is made of such a count tells no total, so it never reads as nearly done.
+  const made = { ...silentAct, clock: clockOf(5000), deliveryDays: 30, log, maxAttempts: 8 };
+  const call = { ...silentAct, params: { id: endpoint.id }, body: { since: all().from } };
+  const { id } = await createReplay(db, made, call);
+  expect(await read(id)).toMatchObject({ rows_total: null, rows_done: 0 });
+  const filter = { reach: null, tenant: undefined, state: undefined };
+  const [listed] = await listOfKind(db, listedReplays, filter, { after: null, limit: 1 });
+  expect(listed).toMatchObject({ id, done: 0, total: null });
 });
 
 describe('beside others', () => {
