@@ -129,6 +129,49 @@ test('every migration since the first release says whether the previous release 
   }
 });
 
+test('a migration leaves tables as the release before writes them, and adds no value to what it reads', async () => {
+  const isSurvived = /^-- The previous release survives this migration/m;
+  await withEmptyDatabase(async (empty) => {
+    const look = () => empty.query<Column>(columns);
+    let before: Column[] = [];
+    for (const { name, text } of await readMigrations()) {
+      await empty.withConnection(({ client }) => client.query(text));
+      const after = await look();
+      if (isSurvived.test(text)) expect(listFaults(before, after), name).toEqual([]);
+      before = after;
+    }
+  });
+});
+
+type Column = { table: string; column: string; type: string; must: boolean; checks: string };
+const columns = sql`
+  select c.relname as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
+    a.attnotnull and not a.atthasdef and a.attidentity = '' as must,
+    (select coalesce(string_agg(pg_get_constraintdef(k.oid), ' ' order by k.conname), '') from pg_constraint k
+      where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`;
+
+/** Which columns of tables that were there before the writers of before do not give, or readers of before do not know. */
+function listFaults(before: readonly Column[], after: readonly Column[]): string[] {
+  const placeOf = ({ table, column }: Column) => `${table}.${column}`;
+  const now = new Map(after.map((each) => [placeOf(each), each]));
+  const [was, tables] = [
+    new Map(before.map((each) => [placeOf(each), each])),
+    new Set(before.map(({ table }) => table)),
+  ];
+  const changed = before.flatMap((old) => {
+    const next = now.get(placeOf(old));
+    if (next === undefined) return [`${placeOf(old)} is gone`];
+    if (next.type !== old.type || (next.must && !old.must)) return [`${placeOf(old)} has changed`];
+    return next.checks === old.checks ? [] : [`${placeOf(old)}: ${old.checks} → ${next.checks}`];
+  });
+  const added = after.filter(
+    (each) => each.must && tables.has(each.table) && !was.has(placeOf(each)),
+  );
+  return [...changed, ...added.map((each) => `${placeOf(each)} must be given`)];
+}
+
 test('a database of the last build before the baseline goes on, and only that is noted', async () => {
   const old = await createOldDatabase();
   await writeOldJournal(old);
