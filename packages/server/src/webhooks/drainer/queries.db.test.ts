@@ -1,10 +1,11 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { blocksOf } from '../../../test/one-server.ts';
 import type { Queryable, Row } from '../../platform/postgres/database.ts';
 import { seedDeliveries, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
-import { claimDeliveries } from './queries.ts';
+import { claimDeliveries, followDueIndex } from './queries.ts';
 
 const db = useTestDatabase();
 
@@ -32,4 +33,27 @@ test('a claim reads the body of an incident once, however many endpoints get it,
   expect(read.filter(({ body }) => body !== null)).toHaveLength(2);
   expect(rows).toHaveLength(6);
   for (const { body, incident_id: id } of rows) expect(body).toBe(`{"id":"${id}"}`);
+});
+
+test('a claim of fresh and tried rows looks up their incidents, however many there are', async () => {
+  const endpoint = await seedEndpoint(db);
+  await seedDeliveries(db, endpoint, 20, { status: 'queued' });
+  await db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body)
+    select 'inc_' || n, 'T', 'incident.created', now(), '{"data":1}' from generate_series(1, 20000) as n`);
+  await db.query(sql`update lanes set keeper = 7`);
+  for (const table of [sql`incidents`, sql`deliveries`, sql`lanes`]) {
+    await db.query(sql`analyze ${table}`);
+  }
+  const of = { lane: laneOf(endpoint.id), endpointId: endpoint.id, count: 10 };
+  const claims = [
+    { ...of, isFresh: true },
+    { ...of, isFresh: false },
+  ];
+  const blocks = await blocksOf(db, async (counted) => {
+    await followDueIndex(counted, 'transaction');
+    const lease = { id: 1, seconds: 60, keeper: 7, onlyProbes: false };
+    expect(await claimDeliveries(counted, claims, lease)).not.toEqual([]);
+  });
+  expect((blocks.incidents ?? 0) + (blocks.incidents_pkey ?? 0)).toBeLessThan(200);
 });

@@ -150,7 +150,8 @@ export const claimRows = 256;
  *
  * Locked rows stay in their place, so they are updated by it: by their keys, the planner read the whole table where it
  * expected one row. A row that was changed since the statement began is left for the next claim. Bodies come once per
- * incident: 256 times the same 256 KiB took a second, and 64 MiB.
+ * incident: 256 times the same 256 KiB took a second, and 64 MiB. Which row has it is found before the join: after it the
+ * planner, which is not to sort here, read all incidents in the order of their ids, for 4 s at 56,000.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -172,10 +173,11 @@ export async function claimDeliveries(
       set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
       from picked where d.ctid = picked.place
       returning ${claimed}, picked.config_version, picked.waited_ms, picked.is_fresh
+    ), numbered as materialized (
+      select claimed.*, row_number() over (partition by incident_id) as nth from claimed
     )
-    select claimed.*, i.request_id, i.trace_parent,
-      case when row_number() over (partition by i.id) = 1 then i.body end as body
-    from claimed join incidents i on i.id = claimed.incident_id order by waited_ms desc`);
+    select numbered.*, i.request_id, i.trace_parent, case when nth = 1 then i.body end as body
+    from numbered join incidents i on i.id = numbered.incident_id order by waited_ms desc`);
   return withBodies(rows);
 }
 
