@@ -2,6 +2,7 @@
 // events, and the service's data in ./data.
 // npm run demo -- --limit 100000        loads fewer events
 // npm run demo -- --cold 2001-05-01     then moves what happened before that day to the cold tier
+// npm run demo -- --outage              then plays an outage of a receiver, and what an operator does about it
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
@@ -12,11 +13,12 @@ const { values } = parseArgs({
   options: {
     limit: { type: 'string' },
     cold: { type: 'string' },
+    outage: { type: 'boolean' },
     // The service's own.
     'print-sign-in': { type: 'boolean' },
   },
 });
-const { limit, cold } = values;
+const { limit, cold, outage } = values;
 
 await tellingFaults(async () => {
   await ensureInstalled();
@@ -31,6 +33,7 @@ await tellingFaults(async () => {
     flags: values['print-sign-in'] ? ['--print-sign-in'] : [],
     limit: limit === undefined ? undefined : Number(limit),
     cold,
+    hasOutage: outage,
     svcctl: 'node_modules/.bin/svcctl',
   });
 });

@@ -5,6 +5,7 @@ export function runDemo(options: {
   readonly flags: readonly string[];
   readonly limit: number | undefined;
   readonly cold: string | undefined;
+  readonly hasOutage?: boolean | undefined;
   readonly svcctl: string;
   readonly connect: (url: string) => string;
   readonly farewell: string;

@@ -13,7 +13,7 @@ const program = fileURLToPath(new URL('../bin/svcctl.cjs', import.meta.url));
 /**
  * Runs the service with its data in `dataDir`, loads real events through the ingest API, and reports incidents to webhook
  * receivers on this machine that succeed, fail and recover. `limit` loads fewer events; `cold` then moves what happened
- * before that day to the cold tier; `flags` are those of the service. `svcctl` is how it is called, `connect` makes the
+ * before that day to the cold tier; `hasOutage` then plays what an operator does about one; `flags` are those of the service. `svcctl` is how it is called, `connect` makes the
  * lines that come before, and `farewell` is what else there is to say. Ends when the service does, which `stop` asks for,
  * and returns its exit code.
  */
@@ -53,7 +53,7 @@ export async function runDemo({ dataDir, env, stop, flags = [], ...how }) {
   return code;
 }
 
-async function load(child, { dataDir, signal, limit, cold, ...words }) {
+async function load(child, { dataDir, signal, limit, cold, hasOutage, ...words }) {
   const service = await untilReady(child, dataDir);
   const { flightCount, flightLines } = await import('./flights.mjs');
   const wanted = Math.min(limit ?? flightCount, flightCount);
@@ -78,6 +78,10 @@ async function load(child, { dataDir, signal, limit, cold, ...words }) {
     `${number(count)} incidents reported; one more, and some departures of today, come every few seconds.\n`,
   );
   process.stdout.write(whatToTry(service.url, words));
+  if (hasOutage) {
+    const { playOutage } = await import('./outage.mjs');
+    await playOutage(service, signal);
+  }
 }
 
 /**

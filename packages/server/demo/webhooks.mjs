@@ -110,7 +110,7 @@ function incidentTypes() {
   return ['incident.created', 'incident.updated', 'incident.resolved'];
 }
 
-async function call({ url, token }, method, path, body) {
+export async function call({ url, token }, method, path, body) {
   const response = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: {
@@ -120,6 +120,7 @@ async function call({ url, token }, method, path, body) {
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(30_000),
   });
+  if (response.status === 204) return undefined;
   const answer = await response.json();
   if (!response.ok) throw new Error(`${answer.detail} (${answer.status} ${answer.code})`);
   return answer;
