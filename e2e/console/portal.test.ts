@@ -55,17 +55,20 @@ test('a link shows a tenant its endpoints and deliveries, and how one is retried
   expect(asked.filter((path) => /enrichment|tokens|dlq\/jobs|overview/.test(path))).toEqual([]);
 });
 
-test('what is replayed is followed in the panel of the endpoint', async () => {
+test('what is replayed is followed and cancelled in the panel of the endpoint', async () => {
   const page = await webhooks.openBlank();
   await page.goto((await makeLink()).url);
   await rowsOf(page).first().click();
   await drawerOf(page).getByRole('button', { name: 'Replay…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Send').selectOption('all');
+  await dialog.getByLabel('Deliveries a second, at most').fill('1');
   await dialog.getByRole('button', { name: /^Replay \d/ }).click();
-  await drawerOf(page)
-    .getByText(/Replay \S+: (running|completed), \d+ of \d+ deliveries sent on/)
-    .waitFor();
+  const drawer = drawerOf(page);
+  await drawer.getByText(/Replay \S+: running, \d+ of \d+ deliveries sent on/).waitFor();
+  await drawer.getByRole('button', { name: 'CANCEL…' }).click();
+  await dialog.getByRole('button', { name: 'Cancel it' }).click();
+  await drawer.getByText(/Replay \S+: cancelled/).waitFor();
 });
 
 test('a link to look at shows no buttons that change an endpoint', async () => {
