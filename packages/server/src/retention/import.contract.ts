@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   dateSchema,
+  digestSchema,
   exactly,
   newStoreSchema,
   newTenantSchema,
@@ -18,6 +19,21 @@ const planSchema = exactly({
       days: Type.Array(dateSchema, { minItems: 1, maxItems: 20_000 }),
     }),
     { maxItems: 20_000 },
+  ),
+  known: Type.Optional(
+    Type.Array(
+      exactly({
+        store: newStoreSchema,
+        day: dateSchema,
+        count: Type.Integer({ minimum: 1 }),
+        bytes: Type.Integer({ minimum: 1 }),
+        digest: digestSchema,
+      }),
+      {
+        maxItems: 20_000,
+        description: 'days with their records, to be compared with what they hold',
+      },
+    ),
   ),
 });
 export type ImportPlan = Static<typeof planSchema>;
@@ -37,7 +53,7 @@ export const importContract = routesUnder('Retention', {
     path: '/enrichment/imports/plan',
     summary: 'Say which days may be imported as segments',
     description:
-      'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Changes nothing; what is free now may hold records when it is imported.',
+      'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Of those in `known`, those that hold just these records, by their count, bytes and digest: they need not be sent again. Changes nothing; what is free now may hold records when it is imported.',
     scope: 'enrichment:write',
     body: planSchema,
     responses: { 200: { description: 'The days that are free.', schema: planSchema } },

@@ -170,17 +170,34 @@ test('an import of days is a job', async () => {
   ]);
 });
 
+/** How many records came by ingest, and were there already. */
+async function countDuplicates(): Promise<number> {
+  const { text } = await service.call('GET', '/~/metrics');
+  return Number(/records_total\{result="duplicate"\} (\d+)/.exec(text)?.[1]);
+}
+
 test('the same files again change nothing, and late records of these days stay hot', async () => {
-  const before = await stateOf('COLD');
-  await ends(cli('records import cold.parquet'), 0, '1\t1500\t0\t1500\t0\n', [
-    /0 new, 1,500 known/,
+  const before = [await stateOf('COLD'), await stateOf('HOT'), await countDuplicates()];
+  await ends(cli('records import cold.parquet hot.parquet'), 0, '2\t1650\t0\t1650\t0\n', [
+    /0 new, 1,650 known/,
   ]);
-  expect(await stateOf('COLD')).toEqual(before);
+  expect([await stateOf('COLD'), await stateOf('HOT'), await countDuplicates()]).toEqual(before);
   await copy(rowsOf('COLD', 1600, everything), 'more.parquet');
   await ends(cli('records import more.parquet'), 0, '1\t1600\t100\t1500\t0\n', [
     /100 new, 1,500 known/,
   ]);
   expect((await stateOf('COLD')).slice(0, 2)).toEqual([1600, 1500]);
+});
+
+test('of a day on which one row is another, ingest says which one it is', async () => {
+  const other = `select * replace (if(n = 3, 99, n) as n) from (${rowsOf('HOT', 150, everything)})`;
+  await copy(other, 'other.parquet');
+  const { stdout } = await cli('records import other.parquet --json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    rows: 150,
+    duplicates: 149,
+    rejected: [{ row: 4, code: 'conflict' }],
+  });
 });
 
 test('rows that are odd, twice, or young take the way of ingest, and keep their numbers', async () => {

@@ -90,9 +90,10 @@ type Sending = {
 };
 
 /**
- * Stores those rows of a batch at once that fall on days which hold nothing and are old enough, tenant by tenant. All
- * others are kept by the stage, and are to be sent through ingest. Nothing here has to succeed: what the service does
- * not take in this way, or does not answer, is sent through ingest as well, which finds what was stored.
+ * Stores those rows of a batch at once that fall on days which hold nothing and are old enough, tenant by tenant, and
+ * passes over those of days that hold just these rows. All others are kept by the stage, and are to be sent through
+ * ingest. Nothing here has to succeed: what the service does not take in this way, or does not answer, is sent through
+ * ingest as well, which finds what was stored.
  */
 export async function sendDays(
   context: Context,
@@ -110,7 +111,13 @@ export async function sendDays(
   const free = await sideBySide(staged, some, ([tenant, leaves]) =>
     planTenant(client, { tenant, leaves, note: sending.note }),
   );
-  await sideBySide(await stage.take(free), some, async ({ tenant, rows }) => {
+  const known = await sideBySide([...(await stage.weigh(free))], some, ([tenant, days]) =>
+    planKnown(client, { tenant, days, note: sending.note }),
+  );
+  const { taken, knownRows } = await stage.take(known);
+  sending.totals.duplicates += knownRows;
+  sending.onRows(knownRows);
+  await sideBySide(taken, some, async ({ tenant, rows }) => {
     const isStored =
       rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));
     if (!isStored) await stage.keep(tenant);
@@ -134,6 +141,25 @@ async function planTenant(
     tellOtherWay(tenant, error, note);
   }
   return { tenant, leaves: free };
+}
+
+type Known = NonNullable<ImportPlan['known']>;
+
+/** Asks which days of a tenant hold just the rows that fall on them: what is known by its triple need not be sent. */
+async function planKnown(
+  client: Client,
+  { tenant, days, note }: { tenant: string; days: Known; note: Sending['note'] },
+): Promise<{ tenant: string; days: Known }> {
+  const known: Known = [];
+  try {
+    for (let from = 0; from < days.length; from += mostDays) {
+      const body = { tenant, leaves: [], known: days.slice(from, from + mostDays) };
+      known.push(...((await client.json('POST /enrichment/imports/plan', { body })).known ?? []));
+    }
+  } catch (error) {
+    tellOtherWay(tenant, error, note);
+  }
+  return { tenant, days: known };
 }
 
 /** Sends the rows of a tenant that were taken. Answers whether they are stored. */

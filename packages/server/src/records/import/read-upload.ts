@@ -1,17 +1,18 @@
 import { isHiddenName, isReservedName } from '../../kernel/names.ts';
 import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
 import {
-  dayOfRow,
   isForWantOfSpace,
   type Misplaced,
   misplacedSql,
   parseText,
 } from '../segments/read-segment.ts';
 import type { DayTriple } from '../segments/segment.ts';
-import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
+import { readSegments } from '../segments/segment-sql.ts';
 import {
   bodyOf,
   columnsFault,
+  type DayOfRecords,
+  daysSql,
   hasKeyTwice,
   isTextBody,
   keysSql,
@@ -37,11 +38,6 @@ const mostKeySets = 10_000;
 
 const timeoutMillis = 600_000;
 
-type DayOfUpload = Record<
-  'tenant' | 'store' | 'day' | 'count' | 'bytes' | 'digest' | 'odd',
-  string
->;
-
 /** Reads a whole upload of somebody not trusted: columns, records, names, ascending keys. Throws UploadFault. */
 export async function readUpload(
   duckdb: DuckDb,
@@ -58,7 +54,10 @@ export async function readUpload(
     const body = bodyOf(columns);
     const isText = body !== undefined && isTextBody(body);
     const [days, [misplaced], keySets] = await Promise.all([
-      duckdb.run<DayOfUpload>(daysSql(rows), { signal, timeoutMillis }),
+      duckdb.run<DayOfRecords>(`${daysSql(rows)} limit ${mostUploadDays + 1}`, {
+        signal,
+        timeoutMillis,
+      }),
       duckdb.run<Misplaced>(misplacedSql(path), { signal, timeoutMillis }),
       isText ? duckdb.run<KeySet>(keySetsSql(source), { signal, timeoutMillis }) : [],
     ]);
@@ -93,16 +92,7 @@ function keySetsSql(source: string): string {
   return `select distinct ${keysSql} as keys from ${source} limit ${mostKeySets + 1}`;
 }
 
-function daysSql(rows: string): string {
-  return `
-    select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
-      count(*) as count, sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
-      count(*) filter (where not is_plain) as odd
-    from (select *, ${dayOfRow} as day, ${digestSql} as digest from (${rows}))
-    group by all order by all limit ${mostUploadDays + 1}`;
-}
-
-function toTriple(tenant: string, row: DayOfUpload): DayTriple {
+function toTriple(tenant: string, row: DayOfRecords): DayTriple {
   const names = [row.tenant, row.store].map(parseText);
   const [owner = '', store = ''] = names;
   if (owner !== tenant) throw new UploadFault(`it holds records of the tenant ${owner}`);

@@ -1,10 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { formatDigest } from '../../kernel/digest.ts';
 import { isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import type { DuckDbStream } from '../../platform/duckdb-stream.ts';
+import type { TypedColumn } from '../../platform/duckdb-types.ts';
+import type { DayTriple } from '../segments/segment.ts';
 import { segmentOrder } from '../segments/segment-sql.ts';
-import { bodyOf, isPlainSql, textColumns } from './typed-rows.ts';
+import { bodyOf, daysSql, isPlainSql, recordsSql, textColumns } from './typed-rows.ts';
 
 /** Rows of a file as typed rows. */
 export type TypedSource = {
@@ -27,8 +30,9 @@ export type Stretch = {
 type StagedLeaf = { readonly store: string; readonly days: string[] };
 
 /**
- * The tables of an import between its files and the service. Rows are staged, and those of free days are taken out and
- * written as the service takes them. The numbers of all others are kept: they take the way of ingest.
+ * The tables of an import between its files and the service. Rows are staged. Those of free days are taken out and written
+ * as the service takes them, and those of days that it knows are left out. The numbers of all others are kept: they take
+ * the way of ingest.
  * So do all rows for which DuckDB has no memory, because they are so wide.
  */
 export type Stage = {
@@ -36,8 +40,13 @@ export type Stage = {
   begin(): Promise<void>;
   /** Stages rows in place of those that were staged before. Answers by tenant on which days they fall, if plainly so. */
   fill(stretches: readonly Stretch[]): Promise<Map<string, StagedLeaf[]>>;
-  /** Takes the rows of these days out of the stage, and keeps the numbers of others. Answers the rows by tenant. */
-  take(free: readonly FreeDays[]): Promise<{ tenant: string; rows: number }[]>;
+  /** Is told which days are free. Answers by tenant what the plain rows of all others are as records, digests in hex. */
+  weigh(free: readonly FreeDays[]): Promise<Map<string, DayTriple[]>>;
+  /**
+   * Takes the rows of free days out of the stage, leaves out those of the days that are known, and keeps the numbers of
+   * others. Answers how many rows were taken of each tenant, and how many are known.
+   */
+  take(known: readonly KnownDays[]): Promise<Taken>;
   /** Writes the rows of a tenant that were taken into a file, in the order of their keys. Answers its path; null without memory. */
   write(tenant: string): Promise<string | null>;
   /** Keeps the numbers of the rows of a tenant that were taken: they are not stored after all. */
@@ -48,32 +57,36 @@ export type Stage = {
 };
 
 type FreeDays = { readonly tenant: string; readonly leaves: readonly StagedLeaf[] };
+type KnownDays = { readonly tenant: string; readonly days: readonly DayTriple[] };
+type Taken = {
+  readonly taken: readonly { readonly tenant: string; readonly rows: number }[];
+  readonly knownRows: number;
+};
 
 /** SQL of the numbers of the rows that are kept of a file. */
 export const restSql = (file: number, more = '') =>
   `(select row from rest where file = ${file} ${more})`;
 
+const nothingTaken: Taken = { taken: [], knownRows: 0 };
+
 const columnsOf = (body: string) => [...textColumns, 'occurred_at', body].join(', ');
+
+/** SQL that says of a row of the stage whether it falls on one of these days. */
+const isIn = (table: 'free' | 'known') =>
+  `(plain and (tenant, store, day) in (select (tenant, store, day) from ${table}))`;
 
 export function createStage(duckdb: DuckDbStream): Stage {
   let dir: string | undefined;
+  let columns: readonly TypedColumn[] = [];
   let body = '';
   let files = 0;
   let filled: readonly Stretch[] = [];
   /** Whether all rows that were to be staged are kept. */
   let isKept = false;
-  const isTaken = `plain and (tenant, store, day) in (select (tenant, store, day) from free)`;
-  const makeDir = async () => {
-    dir = await mkdtemp(join(tmpdir(), 'svcctl-stage-'));
-    await duckdb.run(`set temp_directory = ${literal(join(dir, 'duckdb'))}`);
-    return dir;
-  };
   const cells = (query: string) => readCells(duckdb, query);
-  const count = async (from: string) =>
-    Number((await cells(`select count(*)::varchar from ${from}`))[0]?.[0] ?? 0);
 
   const begin = async () => {
-    if (dir === undefined) await makeDir();
+    dir ??= await makeDir(duckdb);
     await duckdb.run('create or replace temp table rest (file integer, row bigint)');
   };
   /** Does the work, or else, where there is no memory for it, keeps all rows that were to be staged. */
@@ -107,7 +120,7 @@ export function createStage(duckdb: DuckDbStream): Stage {
             hash(tenant, store, occurred_at, event_id) as key, ${isPlainSql} as plain from (${rows})`);
           });
         }
-        const columns = await duckdb.describe('select * from staged');
+        columns = await duckdb.describe('select * from staged');
         body = bodyOf(columns)?.name ?? '';
         // Of an event that is there twice, ingest says what it is.
         await duckdb.run(`update staged set plain = false where ${body} is null or key in (
@@ -118,35 +131,44 @@ export function createStage(duckdb: DuckDbStream): Stage {
         return toTenants(leaves);
       }, new Map());
     },
-    take: (free) =>
+    weigh: (free) =>
       orKeepAll(async () => {
-        if (isKept) return [];
-        await duckdb.run(
-          'create or replace temp table free (tenant varchar, store varchar, day date)',
-        );
-        for (const one of free) {
-          const days = daysOf(one);
-          if (days.length > 0) await duckdb.run(`insert into free values ${days.join(', ')}`);
-        }
+        if (isKept) return new Map();
+        await listDays(duckdb, 'free', free.flatMap(daysOf));
+        const others = `(select * from staged where plain and not ${isIn('free')})`;
+        const records = recordsSql(others, { columns, maxEnrichmentBytes: 0 });
+        return byTenant(await cells(daysSql(records)));
+      }, new Map()),
+    take: (known) =>
+      orKeepAll(async () => {
+        if (isKept) return nothingTaken;
+        const left = known.flatMap(({ tenant, days }) => days.map((day) => ({ tenant, ...day })));
+        await listDays(duckdb, 'known', left.map(dayRow));
         // They are sorted once for all tenants. Of a sorted table only those parts are read that have a tenant.
         await duckdb.run(`create or replace temp table taken as select file, row, ${columnsOf(body)} from staged
-        where ${isTaken} order by tenant, ${segmentOrder}`);
-        await duckdb.run(
-          `insert into rest select file, row from staged where (${isTaken}) is not true`,
-        );
+        where ${isIn('free')} order by tenant, ${segmentOrder}`);
+        await duckdb.run(`insert into rest select file, row from staged
+        where not coalesce(${isIn('free')} or ${isIn('known')}, false)`);
         await duckdb.run('drop table staged');
         const counted = await cells('select tenant, count(*)::varchar from taken group by tenant');
-        return counted.map(([tenant = '', rows = '0']) => ({ tenant, rows: Number(rows) }));
-      }, []),
+        return {
+          taken: counted.map(([tenant = '', rows = '0']) => ({ tenant, rows: Number(rows) })),
+          knownRows: left.reduce((sum, { count }) => sum + count, 0),
+        };
+      }, nothingTaken),
     async write(tenant) {
       files += 1;
-      const path = join(dir ?? (await makeDir()), `${files}.parquet`);
+      dir ??= await makeDir(duckdb);
+      const path = join(dir, `${files}.parquet`);
       const own = `select ${columnsOf(body)} from taken where tenant = ${literal(tenant)}`;
       return writeIfMemory(duckdb, own, path);
     },
     keep: (tenant) =>
       duckdb.run(`insert into rest select file, row from taken where tenant = ${literal(tenant)}`),
-    countRest: (file) => count(restSql(file)),
+    async countRest(file) {
+      const [[rows = '0'] = []] = await cells(`select count(*)::varchar from ${restSql(file)}`);
+      return Number(rows);
+    },
     async close() {
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
@@ -173,9 +195,48 @@ function toTenants(leaves: readonly string[][]): Map<string, StagedLeaf[]> {
 
 /** The days of a tenant as rows of SQL. */
 function daysOf({ tenant, leaves }: FreeDays): string[] {
-  return leaves.flatMap(({ store, days }) =>
-    days.map((day) => `(${literal(tenant)}, ${literal(store)}, ${literal(day)})`),
+  return leaves.flatMap(({ store, days }) => days.map((day) => dayRow({ tenant, store, day })));
+}
+
+function dayRow({ tenant, store, day }: Record<'tenant' | 'store' | 'day', string>): string {
+  return `(${literal(tenant)}, ${literal(store)}, ${literal(day)})`;
+}
+
+/** Makes a folder for what DuckDB has no memory for, and for files. */
+async function makeDir(duckdb: DuckDbStream): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-stage-'));
+  await duckdb.run(`set temp_directory = ${literal(join(dir, 'duckdb'))}`);
+  return dir;
+}
+
+/** Makes a table of days of stores. */
+async function listDays(
+  duckdb: DuckDbStream,
+  table: 'free' | 'known',
+  days: readonly string[],
+): Promise<void> {
+  await duckdb.run(
+    `create or replace temp table ${table} (tenant varchar, store varchar, day date)`,
   );
+  if (days.length > 0) await duckdb.run(`insert into ${table} values ${days.join(', ')}`);
+}
+
+/** What `daysSql` tells of days. */
+function byTenant(rows: readonly string[][]): Map<string, DayTriple[]> {
+  const tenants = new Map<string, DayTriple[]>();
+  for (const [owner = '', name = '', day = '', count, bytes, digest = ''] of rows) {
+    const tenant = String(JSON.parse(owner));
+    const days = tenants.get(tenant) ?? [];
+    days.push({
+      store: String(JSON.parse(name)),
+      day,
+      count: Number(count),
+      bytes: Number(bytes),
+      digest: formatDigest(BigInt(digest)),
+    });
+    tenants.set(tenant, days);
+  }
+  return tenants;
 }
 
 /** Writes the rows of a query as Parquet. Answers the path; null without memory for it. */

@@ -1,6 +1,7 @@
 import { maxNesting } from '../../kernel/open-containers.ts';
 import { literal } from '../../platform/duckdb.ts';
 import type { ColumnType, TypedColumn } from '../../platform/duckdb-types.ts';
+import { dayOfRow, digestSql, digestSumOf } from '../segments/segment-sql.ts';
 import { type RecordField, recordFields } from '../values.ts';
 import { jsonSql } from './json-sql.ts';
 import type { Mapping, Role } from './mapping.ts';
@@ -85,6 +86,22 @@ export function recordsSql(
     select *, ${bytesSql} as bytes, ${isPlainSql}
       and coalesce(strlen(enrichment) <= ${maxEnrichmentBytes} and ${isPlainBody}, false) as is_plain
     from (select ${textColumns.join(', ')}, occurred_at, ${enrichment} as enrichment from ${source})`;
+}
+
+/** A day of a store as `daysSql` tells it, its names as JSON, which keeps a byte order mark at their start. */
+export type DayOfRecords = Record<
+  'tenant' | 'store' | 'day' | 'count' | 'bytes' | 'digest' | 'odd',
+  string
+>;
+
+/** SQL of what records of `recordsSql` are by store and day, and how many of them are not plain. */
+export function daysSql(records: string): string {
+  return `
+    select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
+      count(*)::varchar as count, sum(bytes)::varchar as bytes, ${digestSumOf('digest')} as digest,
+      (count(*) filter (where not is_plain))::varchar as odd
+    from (select *, ${dayOfRow} as day, ${digestSql} as digest from (${records}))
+    group by all order by all`;
 }
 
 function bodySql(column: TypedColumn): string | null {

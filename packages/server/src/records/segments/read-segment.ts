@@ -3,7 +3,14 @@ import { eventFilterSql } from './event-filter.ts';
 import { readPieces } from './pieces.ts';
 import type { HotKeys } from './replace-segments.ts';
 import type { NewSegment, SegmentDay } from './segment.ts';
-import { digestSql, digestSumOf, instantSql, readSegments, vectorRows } from './segment-sql.ts';
+import {
+  dayOfRow,
+  digestSql,
+  digestSumOf,
+  instantSql,
+  readSegments,
+  vectorRows,
+} from './segment-sql.ts';
 
 const timeoutMillis = 600_000;
 
@@ -147,8 +154,6 @@ export function misplacedSql(path: string): string {
       (store_before, occurred_before, event_before) >= (store, occurred_at, event_id)
     limit 1`;
 }
-
-export const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
 
 /** What the columns of a day are computed from. */
 export const columnsOfRow = `tenant, store, occurred_at, ${dayOfRow} as day, bytes,

@@ -60,6 +60,9 @@ export function instantSql(column: string): string {
   return `strftime(make_timestamp(epoch_us(${column})), '%Y-%m-%dT%H:%M:%S.%fZ')`;
 }
 
+/** The UTC day of a record. */
+export const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
+
 /** The digest of a record, the same as kernel/digest.ts computes, as a ubigint. */
 export const digestSql = `('0x' || left(md5(concat_ws(chr(31), tenant, store, epoch_us(occurred_at),
   event_id, coalesce(kind, chr(1)), coalesce(source, chr(1)), coalesce(model, chr(1)),

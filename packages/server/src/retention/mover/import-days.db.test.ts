@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { useFolder } from '../../../test/folder.ts';
 import { sweep } from '../../../test/runs.ts';
+import { formatDigest } from '../../kernel/digest.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { withPin } from '../../records/index.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';
@@ -360,7 +361,30 @@ test('a plan names the days that are free', async () => {
   expect(await importer.plan(testActor, { tenant: 'plan', leaves })).toEqual({
     tenant: 'plan',
     leaves: [{ store: 'DFW', days: ['2001-03-09'] }],
+    known: [],
   });
   const limited = { ...testActor, tenants: ['other'] };
   expect(await importer.plan(limited, { tenant: 'plan', leaves })).toMatchObject({ leaves: [] });
+});
+
+test('a plan names the days that hold just the records that are asked about', async () => {
+  await importRows('known', rowsOf('known'));
+  const [held] = await mover.db.query<{ count: number; bytes: number; digest: string }>(sql`
+    select count, bytes, digest::text as digest from leaf_days
+    where tenant = 'known' and store = 'DFW' and day = ${day}`);
+  const digest = formatDigest(BigInt(held?.digest ?? 0));
+  const same = { store: 'DFW', day, count: held?.count ?? 0, bytes: held?.bytes ?? 0, digest };
+  const known = [
+    { ...same, count: 4 },
+    { ...same, bytes: 1 },
+    { ...same, digest: formatDigest(BigInt(held?.digest ?? 0) ^ 1n) },
+    { ...same, store: 'ORD' },
+    { ...same, day: '2001-03-09' },
+    same,
+  ];
+  const importer = createDayImporter({ ...mover.context(), maxEnrichmentBytes: 1000 });
+  const asked = { tenant: 'known', leaves: [], known };
+  expect(await importer.plan(testActor, asked)).toEqual({ ...asked, known: [same] });
+  const limited = { ...testActor, tenants: ['other'] };
+  expect(await importer.plan(limited, asked)).toEqual({ tenant: 'known', leaves: [] });
 });

@@ -10,7 +10,14 @@ import { newId } from '../../kernel/ids.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import { makeFolders } from '../../platform/make-folders.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
-import { readUpload, sumTriples, type Upload, UploadFault } from '../../records/segments.ts';
+import {
+  dayKey,
+  isSameTriple,
+  readUpload,
+  sumTriples,
+  type Upload,
+  UploadFault,
+} from '../../records/segments.ts';
 import { type Imported, type ImportPlan, retentionContract } from '../contract.ts';
 import { findDueDays } from '../policies/queries.ts';
 import { parquetType } from '../values.ts';
@@ -139,19 +146,23 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
   }
 
   return {
-    async plan({ tenants }, { tenant, leaves }) {
-      const days = leaves.flatMap(({ store, days }) => days.map((day) => ({ store, day })));
+    async plan({ tenants }, { tenant, leaves, known: asked = [] }) {
       if (tenants !== null && !tenants.includes(tenant)) return { tenant, leaves: [] };
+      const days = leaves.flatMap(({ store, days }) => days.map((day) => ({ store, day })));
+      const listed = await listHeldDays(db, tenant, [...days, ...asked]);
+      const held = new Map(listed.map((day) => [dayKey(day), day]));
+      const known = asked.filter((day) => {
+        const triple = held.get(dayKey(day));
+        return triple !== undefined && isSameTriple(triple, { ...day, digest: `0x${day.digest}` });
+      });
       const { hold, lastMoveDay } = await findDueDays(db, tenant);
-      if (hold) return { tenant, leaves: [] };
-      const held = new Set(
-        (await listHeldDays(db, tenant, days)).map(({ store, day }) => `${store}/${day}`),
-      );
       const free = leaves.map(({ store, days }) => ({
         store,
-        days: days.filter((day) => day <= lastMoveDay && !held.has(`${store}/${day}`)),
+        days: days.filter(
+          (day) => !hold && day <= lastMoveDay && !held.has(dayKey({ store, day })),
+        ),
       }));
-      return { tenant, leaves: free.filter(({ days }) => days.length > 0) };
+      return { tenant, leaves: free.filter(({ days }) => days.length > 0), known };
     },
     take(actor, tenant, path) {
       const work = gate.run(() => take(actor, tenant, path));

@@ -2,7 +2,12 @@ import sql from 'sql-template-tag';
 import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
-import { type SegmentDay, type StoreDay, sumTriples } from '../../records/segments.ts';
+import {
+  type DayTriple,
+  type SegmentDay,
+  type StoreDay,
+  sumTriples,
+} from '../../records/segments.ts';
 
 /** Where the list of all jobs finds imports. */
 export const listedImports: ListedTable = {
@@ -21,14 +26,14 @@ export const listedImports: ListedTable = {
   isListed: sql`j.kind = 'import'`,
 };
 
-/** Lists those of these days of stores that hold records, by the counters. */
+/** Lists those of these days of stores that hold records, and what they hold, by the counters. */
 export async function listHeldDays(
   db: Queryable,
   tenant: string,
   days: readonly StoreDay[],
-): Promise<StoreDay[]> {
-  return db.query<StoreDay>(sql`
-    select counter.store, counter.day::text as day
+): Promise<DayTriple[]> {
+  return db.query<DayTriple>(sql`
+    select counter.store, counter.day::text as day, counter.count, counter.bytes, counter.digest::text as digest
     from ${givenRows('asked', days, { store: 'text', day: 'date' })}
     join leaf_days counter on counter.tenant = ${tenant} and counter.store = asked.store
       and counter.day = asked.day and counter.count > 0
