@@ -125,6 +125,34 @@ test.each([
   },
 );
 
+test.each(['parquet', 'csv'] as const)(
+  'rows of a part of a file of %s are staged with their numbers',
+  async (format) => {
+    const path = pathOf(`parts.${format}`);
+    const rows = `select 'T' as tenant, 'S' as store, 'e-' || range as event_id, '2024-01-01T00:00:00Z' as occurred_at, range as n
+    from range(5000)`;
+    await copy(rows, path, `format ${format}`);
+    const file = await importer.open(path, format);
+    const { stage } = importer;
+    for (const [from, until] of [
+      [0, 3000],
+      [3000, 4999],
+      [4999, 5000],
+    ] as const) {
+      await stage.begin();
+      await stage.fill([file.stretch(0, { from, until })]);
+      const weighed = await stage.weigh([]);
+      expect([...weighed]).toMatchObject([['T', [{ store: 'S', count: until - from }]]]);
+      expect(await stage.take([])).toEqual({ taken: [], knownRows: 0 });
+      const { text } = await textOf(file.records(0, 0));
+      const lines = text.trimEnd().split('\n');
+      const ids = lines.map((one) => (one === '' ? null : JSON.parse(one).event_id));
+      const wanted = Array.from({ length: until }, (_, n) => (n < from ? null : `e-${n}`));
+      expect(ids).toEqual(wanted);
+    }
+  },
+);
+
 test.each([
   ['a,b', 'CSV Error on Line: 4002 Original Line: a,b Expected Number of Columns: 4 Found: 2'],
   ['T,S,"e"x,2024-01-01T00:00:00Z', 'CSV Error on Line: 4002'],

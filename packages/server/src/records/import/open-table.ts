@@ -87,11 +87,7 @@ export async function openTable(
     typed:
       shape === null
         ? null
-        : {
-            shape,
-            rows: (from, until) =>
-              `select row, ${list} from ${table.numbered} where row >= ${from} and row < ${until}`,
-          },
+        : { shape, rows: (from, until) => `select row, ${list} from ${table.range(from, until)}` },
     async *records(first, rest) {
       const cells = [...fields.values()].join(', ');
       let next = first;
@@ -166,6 +162,8 @@ type Table = {
   readonly source: string;
   /** The same, with their numbers in the column `row`. */
   readonly numbered: string;
+  /** Those of them from a number on, up to another, which is not part of it. */
+  range(from: number, until: number): string;
   /** Whether no column of the file has this name already. */
   readonly isNumbered: boolean;
   readonly rows: number | null;
@@ -181,9 +179,11 @@ async function describeParquet(duckdb: DuckDbStream, path: string): Promise<Tabl
   const counts = `select num_rows::varchar from parquet_file_metadata(${literal(path)})`;
   const [rows = '0'] = await firstColumn(duckdb, counts);
   const numbers = 'file_row_number = true, hive_partitioning = false';
+  const numbered = `(select * exclude (file_row_number), file_row_number as row from read_parquet(${literal(path)}, ${numbers}))`;
   return {
     source,
-    numbered: `(select * exclude (file_row_number), file_row_number as row from read_parquet(${literal(path)}, ${numbers}))`,
+    numbered,
+    range: (from, until) => `${numbered} where row >= ${from} and row < ${until}`,
     isNumbered: !columns.some(({ name }) => /^(row|file_row_number)$/i.test(name)),
     rows: Number(rows),
     columns: columns.map((column) => ({
@@ -216,6 +216,9 @@ async function describeCsv(duckdb: DuckDbStream, path: string, delimiter: string
   return {
     source,
     numbered: `(select *, row_number() over () - 1 as row from ${source})`,
+    // What comes after the range is not read. A condition on the numbers read the whole file for each range.
+    range: (from, until) => `(select *, ${from} + row_number() over () - 1 as row
+      from (select * from ${source} limit ${until - from} offset ${from}))`,
     isNumbered: true,
     rows: null,
     columns: names.map((name, index) => ({ name: String(name), type: textType, sql: `c${index}` })),
