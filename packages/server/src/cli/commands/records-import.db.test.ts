@@ -216,6 +216,14 @@ describe('svcctl records import', () => {
     await ok('records import cold.parquet');
     await ok('retention run --tenant COLD --yes');
     expect(await jsonOf('records ls --tenant COLD --json tier')).toEqual([{ tier: 'cold' }]);
+    const same = await ok('records import cold.parquet --check --json');
+    expect(JSON.parse(same.stdout)).toMatchObject({
+      accepted: 0,
+      duplicates: 20,
+      held: [
+        { tenant: 'COLD', month: '2024-03', rows: 20, days: 1, held_days: 1, held_records: 20 },
+      ],
+    });
     await copy(
       flights('COLD', 21).replace('range as n', 'greatest(range, 1) as n'),
       'cold2.parquet',

@@ -103,10 +103,11 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       let passed = 0;
       let seen = 0;
       const note = (text: string) => progress.note(text);
-      for (const batch of batchesOf(files, { firstRow, mayStage: !isCheck })) {
+      for (const batch of batchesOf(files, { firstRow })) {
         const { parts, isTyped } = batch;
         const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
-        if (isTyped) await sendDays(context, client, importer, { batch, totals, onRows, note });
+        const sending = { batch, totals, days, onRows, note };
+        if (isTyped) await sendDays(context, client, importer, sending);
         for (const [number, { file, from, until }] of parts.entries()) {
           const isFirst = from === firstRow(file);
           if (isFirst) passed += from;

@@ -5,9 +5,8 @@ import { batchesOf } from './send-days.ts';
 const fileOf = (name: string, rows: number | null, shape: string | null = 'keys') =>
   ({ name, source: { rows, shape } }) as FoundFile;
 
-function told(files: FoundFile[], options: { mayStage?: boolean; before?: number } = {}) {
-  const { mayStage = true, before = 0 } = options;
-  const batches = batchesOf(files, { mayStage, firstRow: () => before, mostRows: 10 });
+function told(files: FoundFile[], before = 0) {
+  const batches = batchesOf(files, { firstRow: () => before, mostRows: 10 });
   return [...batches].map(({ parts, isTyped }) => [
     isTyped,
     ...parts.map(({ file, from, until }) => `${file.name} ${from}-${until}`),
@@ -25,7 +24,7 @@ test('small files are looked at together, and large ones in parts', () => {
 });
 
 test('what was answered before is in no part', () => {
-  expect(told([fileOf('a', 4), fileOf('b', 25)], { before: 4 })).toEqual([
+  expect(told([fileOf('a', 4), fileOf('b', 25)], 4)).toEqual([
     [true, 'a 4-4', 'b 4-14'],
     [true, 'b 14-24'],
     [true, 'b 24-25'],
@@ -39,5 +38,4 @@ test('other columns begin anew, and what cannot be staged is sent as a whole', (
     [false, 'd 0-null'],
   ];
   expect(told(files)).toEqual([[true, 'a 0-1'], [true, 'b 0-1'], ...whole]);
-  expect(told(files, { mayStage: false })).toEqual([[false, 'a 0-1'], [false, 'b 0-1'], ...whole]);
 });

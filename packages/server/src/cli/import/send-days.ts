@@ -37,19 +37,17 @@ const sendersAtOnce = 4;
 const mostDays = 10_000;
 
 /**
- * Puts neighbours together that have the same columns, up to a million rows, and cuts files that have more. Without
- * `mayStage`, and where rows are not counted, each file is a batch by itself.
+ * Puts neighbours together that have the same columns, up to a million rows, and cuts files that have more. Where rows
+ * are not counted, each file is a batch by itself.
  */
 export function* batchesOf(
   files: readonly FoundFile[],
   {
     firstRow,
-    mayStage,
     mostRows = stagedRows,
   }: {
     /** How many rows of a file are passed over, because they were answered before. */
     firstRow: (file: FoundFile) => number;
-    mayStage: boolean;
     mostRows?: number;
   },
 ): Generator<Batch> {
@@ -63,7 +61,7 @@ export function* batchesOf(
   for (const file of files) {
     const { shape, rows } = file.source;
     let from = firstRow(file);
-    const isTyped = mayStage && shape !== null && rows !== null;
+    const isTyped = shape !== null && rows !== null;
     const isOther = open.length > 0 && open[0]?.file.source.shape !== shape;
     if (!isTyped || isOther || open.length === mostFiles) yield* close();
     if (!isTyped) {
@@ -84,6 +82,8 @@ export function* batchesOf(
 type Sending = {
   readonly batch: Batch;
   readonly totals: Totals;
+  /** What a check notes days in; nothing is stored then. */
+  readonly days?: ReturnType<typeof import('../../app.ts')['createDayTally']> | undefined;
   /** Is told how many more rows are stored. */
   readonly onRows: (rows: number) => void;
   readonly note: (text: string) => void;
@@ -108,7 +108,7 @@ export async function sendDays(
   if (stretches.length === 0) return;
   const staged = [...(await stage.fill(stretches))];
   const some = { atOnce: sendersAtOnce, signal: context.io.signal };
-  const free = await sideBySide(staged, some, ([tenant, leaves]) =>
+  const free = await sideBySide(sending.days ? [] : staged, some, ([tenant, leaves]) =>
     planTenant(client, { tenant, leaves, note: sending.note }),
   );
   const known = await sideBySide([...(await stage.weigh(free))], some, ([tenant, days]) =>
@@ -117,6 +117,9 @@ export async function sendDays(
   const { taken, knownRows } = await stage.take(known);
   sending.totals.duplicates += knownRows;
   sending.onRows(knownRows);
+  for (const { tenant, days } of knownRows > 0 ? known : []) {
+    for (const day of days) sending.days?.addDay({ tenant, ...day });
+  }
   await sideBySide(taken, some, async ({ tenant, rows }) => {
     const isStored =
       rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));

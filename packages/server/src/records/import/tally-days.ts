@@ -18,6 +18,8 @@ const mostLeaves = 10_000;
 export function createDayTally(nowMillis: number): {
   /** Adds whole lines of NDJSON. Those that are no records are passed over. */
   add(lines: Buffer): void;
+  /** Adds rows of one day. */
+  addDay(day: { tenant: string; store: string; day: string; count: number }): void;
   leaves(): LeafRows[];
 } {
   const limits = { nowMicros: nowMillis * 1000, maxEnrichmentBytes: Number.MAX_SAFE_INTEGER };
@@ -26,21 +28,25 @@ export function createDayTally(nowMillis: number): {
     string,
     Omit<LeafRows, 'days' | 'rows'> & { rows: number; bits: number }
   >();
+  const note = (tenant: string, store: string, day: string, rows: number) => {
+    const month = day.slice(0, 7);
+    const key = `${tenant}/${store}/${month}`;
+    const known = leaves.get(key);
+    const leaf = known ?? { tenant, store, month, rows: 0, bits: 0 };
+    leaf.rows += rows;
+    leaf.bits |= 1 << (Number(day.slice(8, 10)) - 1);
+    if (known === undefined && leaves.size < mostLeaves) leaves.set(key, leaf);
+  };
   return {
     add(lines) {
       for (const line of lines.toString().split('\n')) {
         const { record } = reader.read(line);
         if (record === null) continue;
         const { tenant, store, occurredAtMicros } = record;
-        const at = formatMicros(occurredAtMicros);
-        const month = at.slice(0, 7);
-        const key = `${tenant}/${store}/${month}`;
-        const leaf = leaves.get(key) ?? { tenant, store, month, rows: 0, bits: 0 };
-        leaf.rows += 1;
-        leaf.bits |= 1 << (Number(at.slice(8, 10)) - 1);
-        if (leaf.rows > 1 || leaves.size < mostLeaves) leaves.set(key, leaf);
+        note(tenant, store, formatMicros(occurredAtMicros), 1);
       }
     },
+    addDay: ({ tenant, store, day, count }) => note(tenant, store, day, count),
     leaves: () =>
       Array.from(leaves.values(), ({ bits, ...leaf }) => ({
         ...leaf,
