@@ -131,6 +131,22 @@ test('asks to sign in over the page when the session ends, and goes on at the sa
   expect(await readPlace(page)).toEqual(before);
 });
 
+test('keeps what is typed when somebody goes on with another token', async () => {
+  const page = await filled.openBlank({ expected: [/401 \(Unauthorized\)/] });
+  await page.clock.install();
+  await filled.openIn(page, '/endpoints?panel=endpoint/new');
+  const field = page.getByRole('textbox', { name: 'URL', exact: true });
+  await field.fill('https://typed.example/in');
+  const body = { name: 'another admin', preset: 'admin' };
+  const { token } = (await filled.service.call('POST', '/tokens', { body })).json;
+  await page.context().clearCookies();
+  await letTimePass(page);
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+  await signIn(page, token);
+  await page.getByText('another admin', { exact: true }).waitFor();
+  expect(await field.inputValue()).toBe('https://typed.example/in');
+});
+
 test('draws a page once its script can be had, without anybody leaving it', async () => {
   const page = await filled.open('/records', { expected: [/ERR_CONNECTION_REFUSED/] });
   await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'));

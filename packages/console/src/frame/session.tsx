@@ -109,8 +109,10 @@ function EndedSession({ actor }: { actor: Actor }): ReactNode {
     setEnded(false);
     client.setQueryData(actorKey, next);
     const isOther = identityOf(next) !== identityOf(actor);
+    // Scripts stay: without theirs, forms would go with all that is typed in them.
+    const kept: readonly unknown[] = [actorKey[0], scriptKey];
     const others = {
-      predicate: (query: { queryKey: readonly unknown[] }) => query.queryKey[0] !== actorKey[0],
+      predicate: ({ queryKey }: { queryKey: readonly unknown[] }) => !kept.includes(queryKey[0]),
     };
     // Another token may see other data, so everything that the old one read is dropped.
     if (isOther) await client.resetQueries(others);
