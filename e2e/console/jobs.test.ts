@@ -164,7 +164,7 @@ test('tells a token that may read no kind of jobs which it would need', async ()
   const body = { name: 'pipeline', preset: 'pipeline' };
   const { token } = (await filled.service.call('POST', '/tokens', { body })).json;
   const page = await filled.open('/jobs', { token });
-  await page.getByRole('heading', { name: 'No jobs yet' }).waitFor();
+  await page.getByRole('heading', { name: 'This token may not see any jobs' }).waitFor();
   await page.getByText('A token with analytics:read sees exports').waitFor();
 });
 

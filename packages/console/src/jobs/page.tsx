@@ -8,6 +8,7 @@ import classes from '../ui/list-page.module.css';
 import { ListPage } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
 import { PollNote, pollMillis, useRead } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
@@ -20,6 +21,7 @@ import { followMillis, isMoving, percentText, shownState, stateWords } from './w
 export function JobsPage(): ReactNode {
   const [search, update, panel] = usePageSearch('/jobs', validateJobsSearch, jobsPanels);
   const open = panel.idOf('job');
+  const maySee = seeing.some(useSession().hasScope);
   const params = listParams(jobFilters, search);
   const list = useRead<Page<ListedJob>>(['jobs', 'list', params], '/jobs', {
     params,
@@ -50,7 +52,10 @@ export function JobsPage(): ReactNode {
         search={search}
         update={update}
         filters={jobFilters}
-        words={{ none: 'No jobs yet', advice: whatIsListed }}
+        words={{
+          none: maySee ? 'No jobs yet' : 'This token may not see any jobs',
+          advice: whatIsListed,
+        }}
         open={open}
         onOpen={(id) => panel.open('job', id)}
       />
@@ -68,7 +73,7 @@ const columns: readonly Column<ListedJob>[] = [
     value: shownState,
   }),
   column.text('kind', 'KIND', 120, { card: 'line', value: ({ kind }) => jobNames[kind] }),
-  column.sentence('summary', 'WHAT', 224, { isMain: true, card: 'title' }),
+  column.sentence('summary', 'WHAT', 400, { isMain: true, card: 'title' }),
   column.text('tenant', 'TENANT', 72, { rank: 4 }),
   column.own('done', 'DONE', 56, { isFigure: true, rank: 2, value: percentText }),
   column.text('requested_by', 'BY', 104, {
@@ -80,9 +85,12 @@ const columns: readonly Column<ListedJob>[] = [
   column.moment('finished_at', 'ENDED', 88, { rank: 5 }),
 ];
 
+/** The scopes that see jobs of some kind. */
+const seeing = ['analytics:read', 'enrichment:read', 'dlq:operate'] as const;
+
 const whatIsListed = (
   <p>
     A token with analytics:read sees exports, one with enrichment:read retention runs, verifications
-    and dataset versions, and an admin bulk retries and purges, too.
+    and dataset versions, and one with dlq:operate bulk retries, purges and replays.
   </p>
 );
