@@ -58,7 +58,7 @@ const askerOf = ({ asked_by, is_own }: Approval) =>
 const column = columnsOf<Approval>();
 
 const columns: readonly Column<Approval>[] = [
-  column.sentence('says', 'WHAT', 280, { isMain: true, grow: 2, card: 'title' }),
+  column.sentence('says', 'WHAT', 280, { isMain: true, card: 'title' }),
   column.own('state', 'STATE', 96, {
     card: 'fact',
     cell: ({ state }) => (

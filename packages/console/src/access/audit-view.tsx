@@ -167,7 +167,7 @@ function columnsFor(entries: readonly AuditEntry[]): readonly Column<AuditEntry>
   return [
     column.moment('at', 'WHEN', 96, { card: 'note' }),
     column.text('actor', 'WHO', 144, { card: 'line', value: ({ actor }) => actor.name }),
-    column.text('act', 'WHAT', 280, {
+    column.text('act', 'WHAT', 360, {
       isMain: true,
       card: 'title',
       value: (entry) => sentenceOf(entry, names),

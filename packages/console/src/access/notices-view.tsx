@@ -86,7 +86,7 @@ const target = columnsOf<NotifyTarget>();
 
 const targetColumns: readonly Column<NotifyTarget>[] = [
   target.text('address', 'TOLD', 220, { isMain: true, card: 'title', value: addressOf }),
-  target.text('kinds', 'OF', 160, { grow: 1, rank: 1, card: 'line', value: kindsText }),
+  target.text('kinds', 'OF', 160, { rank: 1, card: 'line', value: kindsText }),
   // Whose people are told, and of its endpoints alone.
   target.text('tenant', 'TENANT', 96, { rank: 3, card: 'line' }),
   target.own('min_severity', 'FROM', 80, { card: 'line' }),
@@ -108,7 +108,7 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
     value: ({ last_send }) => last_send?.state ?? null,
   }),
   target.own('error', 'ERROR', 160, {
-    grow: 1,
+    isText: true,
     rank: 2,
     card: 'note',
     cell: ({ last_send }) =>

@@ -60,7 +60,7 @@ const column = columnsOf<PortalLink>();
 
 const linkColumns: readonly Column<PortalLink>[] = [
   column.text('tenant', 'TENANT', 104, { isMain: true, card: 'title' }),
-  column.text('subject', 'FOR', 160, { grow: 1, card: 'line' }),
+  column.text('subject', 'FOR', 160, { card: 'line' }),
   column.own('state', 'STATE', 104, {
     card: 'fact',
     cell: ({ state }) => (

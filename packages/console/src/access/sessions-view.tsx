@@ -79,7 +79,6 @@ const factColumns: readonly Column<Session>[] = [
   }),
   column.own('address', 'FROM', 128, { card: 'line' }),
   column.own('user_agent', 'BROWSER', 160, {
-    grow: 1,
     rank: 1,
     card: 'note',
     cell: ({ user_agent }) => (

@@ -85,7 +85,7 @@ const factColumns: readonly Column<Schedule>[] = [
   column.text('tenant', 'TENANT', 88, { rank: 1, card: 'fact' }),
   column.text('cron', 'CRON, UTC', 104, { rank: 3, card: 'fact' }),
   column.text('format', 'FORMAT', 76, { rank: 4 }),
-  column.text('to', 'TO', 240, { grow: 1, rank: 2, card: 'line' }),
+  column.text('to', 'TO', 240, { rank: 2, card: 'line' }),
   column.moment('due_at', 'NEXT', 96, { card: 'fact' }),
   column.moment('delivered', 'DELIVERED', 96, {
     card: 'fact',

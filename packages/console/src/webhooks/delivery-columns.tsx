@@ -31,6 +31,7 @@ const id = column.shortId('id', 'ID', 92, { rank: 1 });
 
 const target = column.own('target', 'TARGET', 160, {
   isMain: true,
+  isText: true,
   card: 'line',
   cell: ({ target }) => <Target target={target} />,
 });
@@ -48,11 +49,12 @@ const lastStatus = column.own('last_status', 'LAST STATUS', 94, {
   cell: ({ last_status: status }) => <LastStatus status={status} />,
 });
 
-const error = column.sentence('error', 'ERROR', 168, { grow: 0.6, card: 'title' });
+const error = column.sentence('error', 'ERROR', 168, { card: 'title' });
 
 const tenant = column.text('tenant', 'TENANT', 64, { rank: 7, card: 'line' });
 
 const event = column.own('event_type', 'EVENT', 114, {
+  isText: true,
   rank: 9,
   cell: ({ event_type: type }) => (
     <span className="small">

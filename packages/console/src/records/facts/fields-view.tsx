@@ -141,7 +141,7 @@ function columnsFor(isCompared: boolean): readonly Column<Field>[] {
       value: () => null,
     }),
     column.own('typical', 'TYPICAL', 160, {
-      grow: 2,
+      isText: true,
       card: 'line',
       cell: (field) => <Typical text={typicalOf(field)} />,
       value: typicalOf,
@@ -152,7 +152,7 @@ function columnsFor(isCompared: boolean): readonly Column<Field>[] {
 
 const driftColumns: readonly Column<Field>[] = [
   column.own('against', 'AGAINST', 120, {
-    grow: 1,
+    isText: true,
     rank: 5,
     cell: ({ against }) => <Typical text={against && typicalOf(against)} />,
     value: ({ against }) => against && typicalOf(against),

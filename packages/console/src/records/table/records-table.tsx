@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
-import { formatInstant, visibleText, type Zone } from '../../ui/format.ts';
+import { formatInstant, type Zone } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
+import { CutText } from '../../ui/marks.tsx';
 import { type Column, offered } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
@@ -77,7 +78,7 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
       card: 'title',
       cell: ({ occurred_at: at }) => <time dateTime={at}>{formatInstant(at, zone)}</time>,
     }),
-    ...(hasStore ? [textColumn('store', 68, { grow: 0.6, card: 'line' })] : []),
+    ...(hasStore ? [textColumn('store', 68, { card: 'line' })] : []),
     {
       ...textColumn('event_id', 96, { card: 'line' }),
       name: 'EVENT',
@@ -88,9 +89,9 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
         </span>
       ),
     },
-    textColumn('kind', 88, { grow: 0.5, rank: 2, card: 'note' }),
-    textColumn('source', 76, { grow: 0.4, rank: 3, card: 'note' }),
-    textColumn('model', 80, { grow: 0.4, rank: 5, card: 'note' }),
+    textColumn('kind', 88, { rank: 2, card: 'note' }),
+    textColumn('source', 76, { rank: 3, card: 'note' }),
+    textColumn('model', 80, { rank: 5, card: 'note' }),
     column.own('confidence', 'CONFIDENCE', 96, {
       isFigure: true,
       rank: 4,
@@ -112,7 +113,7 @@ function fieldColumn(path: FieldPath): Column<RecordLine> {
     id: `enrichment.${path.join('.')}`,
     name: path.join('.').toUpperCase(),
     width: 104,
-    grow: 0.4,
+    isText: true,
     rank: offered,
     value,
     cell: (line) => <Text text={value(line)} />,
@@ -122,12 +123,13 @@ function fieldColumn(path: FieldPath): Column<RecordLine> {
 function textColumn(
   field: 'store' | 'event_id' | 'kind' | 'source' | 'model',
   width: number,
-  rest: Pick<Column<RecordLine>, 'grow' | 'rank' | 'card'>,
+  rest: Pick<Column<RecordLine>, 'rank' | 'card'>,
 ): Column<RecordLine> {
   return {
     id: field,
     name: field.toUpperCase(),
     width,
+    isText: true,
     ...rest,
     cell: (line) => <Text text={line[field]} />,
     value: (line) => line[field],
@@ -136,8 +138,7 @@ function textColumn(
 
 function Text({ text }: { text: string | null }): ReactNode {
   if (text === null) return <span className="muted">–</span>;
-  const shown = visibleText(text);
-  return <span title={shown}>{shown}</span>;
+  return <CutText text={text} />;
 }
 
 /** Says why there are no rows. A filtered page may be empty although more follow. */

@@ -96,7 +96,7 @@ function columnsFor(zone: Zone): readonly Column<Tag>[] {
         <span title={`${formatInstant(created_at, zone)} ${zoneName(zone)}`}>{created_by}</span>
       ),
     }),
-    column.sentence('note', 'NOTE', 96, { grow: 1, rank: 2, card: 'note' }),
+    column.sentence('note', 'NOTE', 96, { rank: 2, card: 'note' }),
   ];
 }
 

@@ -104,7 +104,7 @@ function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
       card: 'line',
       cell: (version) => <VersionState version={version} />,
     }),
-    column.own('created_at', `FROZEN (${zoneName(zone)})`, 152, {
+    column.own('created_at', `FROZEN (${zoneName(zone)})`, 172, {
       rank: 1,
       card: 'note',
       cell: ({ created_at }) => formatInstant(created_at, zone),

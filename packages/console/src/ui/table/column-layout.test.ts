@@ -9,6 +9,8 @@ import {
   orderIds,
   ownLayout,
   parseLayout,
+  shareRoom,
+  wishOf,
 } from './column-layout.ts';
 
 test('reads back what it has written', () => {
@@ -108,4 +110,24 @@ test('a column of nothing is bare, unless it is the main one, is kept, or has no
   expect(findBare([{ id: 'a' }], rows)).toEqual([]);
   expect(findBare([column('a')], [...rows, { a: 'x', b: 1 }])).toEqual([]);
   expect(findBare([column('a')], [])).toEqual([]);
+});
+
+test('wishes for the longest text of a column, and for nothing else', () => {
+  const rows = [{ text: 'short' }, { text: 'x'.repeat(50) }];
+  const value = (row: unknown) => (row as { text: string }).text;
+  expect(wishOf({ width: 100, isText: true, value }, rows)).toBe(376);
+  expect(wishOf({ width: 100, isText: true, value }, [])).toBe(100);
+  expect(wishOf({ width: 100, value }, rows)).toBe(100);
+});
+
+test('shares the room that is left alike, and gives nobody more than the wish', () => {
+  const columns = [
+    { px: 100, wishPx: 120 },
+    { px: 50, wishPx: 50 },
+    { px: 100, wishPx: 400 },
+    { px: 100, wishPx: 300 },
+  ];
+  expect(shareRoom(columns, 1000)).toEqual([120, 50, 400, 300]);
+  expect(shareRoom(columns, 470)).toEqual([120, 50, 150, 150]);
+  expect(shareRoom(columns, 300)).toEqual([100, 50, 100, 100]);
 });

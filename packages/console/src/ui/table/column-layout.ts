@@ -71,6 +71,38 @@ export function moveId(ids: readonly string[], id: string, to: string): string[]
   return ids.filter((each) => each !== id).toSpliced(place, 0, id);
 }
 
+type Wishing = Pick<Column<unknown>, 'width' | 'isText' | 'value'>;
+
+/** The width in pixels that shows the longest text of a column whole; its own where that is wider, or it has no text. */
+export function wishOf({ width, isText, value }: Wishing, rows: readonly unknown[]): number {
+  if (isText !== true || value === undefined) return width;
+  const longest = rows.reduce<number>((most, row) => Math.max(most, `${value(row)}`.length), 0);
+  return Math.max(width, Math.ceil(longest * letterPx) + cellPaddingPx);
+}
+
+/** A letter of 13 px is as wide on the average, measured over errors and addresses. */
+const letterPx = 7.2;
+const cellPaddingPx = 16;
+
+/** Divides the room that is left among widths that are below what is wished for: alike, until each has its wish. */
+export function shareRoom(
+  columns: readonly { readonly px: number; readonly wishPx: number }[],
+  roomPx: number,
+): number[] {
+  const widths = columns.map(({ px }) => px);
+  let leftPx = roomPx - widths.reduce((sum, px) => sum + px, 0);
+  const order = columns
+    .map(({ px, wishPx }, at) => ({ at, missing: wishPx - px }))
+    .filter(({ missing }) => missing > 0)
+    .sort((a, b) => a.missing - b.missing);
+  for (const [done, { at, missing }] of order.entries()) {
+    const px = Math.max(0, Math.min(missing, Math.floor(leftPx / (order.length - done))));
+    widths[at] = (widths[at] ?? 0) + px;
+    leftPx -= px;
+  }
+  return widths;
+}
+
 type Fitted = {
   readonly id: string;
   readonly width: number;

@@ -12,8 +12,8 @@ export type Column<Row> = {
   readonly width: number;
   /** Whether the column takes the width that is left. Each list has one, which is always shown. */
   readonly isMain?: boolean;
-  /** How much of the width that is left the column takes beside the main one, which takes 1. */
-  readonly grow?: number;
+  /** Whether a cell shows its value as it is. Then the column is given the width of its longest, if there is room. */
+  readonly isText?: boolean;
   /** Whether the column holds the buttons of a row: then it stands at the right, whatever is scrolled. */
   readonly isAction?: boolean;
   /** Where there is too little room, columns of higher rank leave first; `offered` is shown only where it is chosen. */

@@ -49,8 +49,8 @@ export function columnsOf<Row>(): Columns<Row> {
       return { id, name, width, value, cell, ...base, ...traits };
     };
   return {
-    text: kind((cell) => <CutText text={String(cell ?? '–')} />),
-    sentence: kind((cell) => <CutText text={String(cell ?? '–')} end="" />),
+    text: kind((cell) => <CutText text={String(cell ?? '–')} />, { isText: true }),
+    sentence: kind((cell) => <CutText text={String(cell ?? '–')} end="" />, { isText: true }),
     moment: kind((cell) => <Moment at={cell as string | null} />),
     count: kind((cell) => (cell === null ? nothing : formatCount(Number(cell))), figure),
     bytes: kind((cell) => (cell === null ? nothing : formatBytes(Number(cell))), figure),

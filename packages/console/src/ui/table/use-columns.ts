@@ -21,6 +21,8 @@ import {
   orderIds,
   ownLayout,
   parseLayout,
+  shareRoom,
+  wishOf,
 } from './column-layout.ts';
 
 const features = tableFeatures({
@@ -88,6 +90,7 @@ export function useColumns<Row>(props: {
   const staying = columns.filter(({ rank }) => rank === undefined);
   const isCards = isPhone || widthOf(staying) > roomPx;
   const bare = findBare(columns, props.rows).join(' ');
+  const wishes = new Map(columns.map((column) => [column.id, wishOf(column, props.rows)]));
   const leaving = useMemo(() => {
     // What a person has chosen to see stays, and then the list scrolls sideways.
     const free = columns.filter(({ id }) => layout.shown[id] === undefined);
@@ -136,7 +139,7 @@ export function useColumns<Row>(props: {
     isCards,
     shown: useSame(visible.flatMap(({ columnDef }) => columnDef.meta?.column ?? [])),
     action,
-    tracks: tracksOf(visible, { hasSelection, action }),
+    tracks: tracksOf(visible, { hasSelection, action, wishes, roomPx }),
     setOrder: (ids) => table.setColumnOrder([...ids]),
     resize: (id, px, isFinal = true) => {
       const width = Math.max(leastPx, Math.round(px));
@@ -155,21 +158,31 @@ function widthOf(columns: readonly Column<unknown>[]): number {
 /** The tracks of a row as a grid. */
 function tracksOf(
   columns: readonly ModelColumn[],
-  { hasSelection, action }: { hasSelection: boolean; action: Column<unknown> | undefined },
+  props: {
+    hasSelection: boolean;
+    action: Column<unknown> | undefined;
+    /** The widths that show the texts of columns whole, by their ids. */
+    wishes: ReadonlyMap<string, number>;
+    roomPx: number;
+  },
 ): CSSProperties {
-  const tracks = columns.map((column) => {
-    const { isMain, grow = 0, width } = column.columnDef.meta?.column ?? { width: 0 };
+  const actionPx = props.action?.width ?? 0;
+  const sizes = columns.map((column) => {
     const px = column.getSize();
-    // A width that a person has set does not grow.
-    return { px, share: isMain ? 1 : px === width ? grow : 0 };
+    const own = column.columnDef.meta?.column;
+    // A width that a person has set stays.
+    return { px, wishPx: px === own?.width ? (props.wishes.get(own.id) ?? px) : px };
   });
-  if (hasSelection) tracks.unshift({ px: selectPx, share: 0 });
-  tracks.push({ px: action?.width ?? menuPx, share: 0 });
-  const sumPx = tracks.reduce((sum, { px }) => sum + px, paddingPx);
-  const texts = tracks.map(({ px, share }) =>
-    share > 0 ? `minmax(${px}px, ${share}fr)` : `${px}px`,
+  const texts = shareRoom(sizes, props.roomPx - actionPx).map((px, at) =>
+    columns[at]?.columnDef.meta?.column.isMain ? `minmax(${px}px, 1fr)` : `${px}px`,
   );
-  return { '--tracks': texts.join(' '), minWidth: sumPx } as CSSProperties;
+  const before = props.hasSelection ? [`${selectPx}px`] : [];
+  const last = actionPx || menuPx;
+  const beside = paddingPx + last + (props.hasSelection ? selectPx : 0);
+  return {
+    '--tracks': [...before, ...texts, `${last}px`].join(' '),
+    minWidth: sizes.reduce((sum, { px }) => sum + px, beside),
+  } as CSSProperties;
 }
 
 /** The list of before for as long as it has the same members. */

@@ -98,7 +98,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
             </Button>
           )}
         </Filters>
-        <div className={`acts row wrap gap-8 shrink ${classes.actions}`}>
+        <div className={`row wrap gap-8 shrink ${classes.actions}`}>
           <ViewSwitch
             label="View"
             views={['rows', 'groups']}

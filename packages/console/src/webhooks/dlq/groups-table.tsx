@@ -95,6 +95,7 @@ const columns: readonly Column<Group>[] = [
   }),
   column.own('target', 'ENDPOINT', 150, {
     isMain: true,
+    isText: true,
     card: 'line',
     cell: ({ target }) => <Target target={target} />,
   }),
@@ -107,7 +108,7 @@ const columns: readonly Column<Group>[] = [
   column.text('tenant', 'TENANT', 72, { card: 'line' }),
   column.moment('first_seen', 'FIRST SEEN', 92, { rank: 2 }),
   column.moment('last_seen', 'LAST SEEN', 92, { card: 'note' }),
-  column.sentence('error', 'NEWEST ERROR', 172, { grow: 0.6, rank: 1, card: 'note' }),
+  column.sentence('error', 'NEWEST ERROR', 172, { rank: 1, card: 'note' }),
   column.action(212, (_, tabIndex) => (
     <>
       <Button size="compact-xs" data-retry tabIndex={tabIndex}>

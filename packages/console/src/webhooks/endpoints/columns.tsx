@@ -25,6 +25,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   column.text('tenant', 'TENANT', 88, { card: 'line' }),
   column.own('url', 'URL', 224, {
     isMain: true,
+    isText: true,
     card: 'title',
     cell: (endpoint) => <Target target={placeOf(endpoint)} />,
     value: placeOf,
@@ -75,7 +76,6 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     value: ({ backlog }) => backlog.count,
   }),
   column.sentence('last_error', 'LAST ERROR', 172, {
-    grow: 0.6,
     rank: 1,
     card: 'note',
     value: ({ last_error: last }) =>

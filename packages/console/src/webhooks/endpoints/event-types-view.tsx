@@ -32,7 +32,7 @@ function useEventTypes() {
 const column = columnsOf<CatalogueType>();
 const columns: readonly Column<CatalogueType>[] = [
   column.text('type', 'TYPE', 200, { isMain: true, card: 'title' }),
-  column.sentence('description', 'DESCRIPTION', 240, { grow: 1, rank: 2, card: 'note' }),
+  column.sentence('description', 'DESCRIPTION', 240, { rank: 2, card: 'note' }),
   column.own('schema', 'SCHEMA', 88, {
     card: 'line',
     value: ({ schema }) => (schema === null ? null : 'schema'),

@@ -114,7 +114,7 @@ export function EndpointsPage(): ReactNode {
 }
 
 const whereIncidentsGo = (
-  <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+  <p>Incidents of a tenant go to its endpoints. Make one by NEW ENDPOINT.</p>
 );
 
 function useEndpoints(search: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
