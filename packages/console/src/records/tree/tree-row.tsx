@@ -1,6 +1,7 @@
 import { memo, type ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { formatBytes, formatCount, visibleText } from '../../ui/format.ts';
+import { CutText } from '../../ui/marks.tsx';
 import { CoverageBar } from '../coverage.tsx';
 import type { VisibleNode } from './flat-tree.ts';
 import classes from './tree.module.css';
@@ -46,7 +47,9 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
             </svg>
           </span>
         )}
-        <span className={`cut ${classes.text}`}>{visibleText(name)}</span>
+        <span className={`cut ${classes.text}`} dir="auto">
+          <CutText text={name} />
+        </span>
         {isLeaf && row !== null && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
       </span>
       {row !== null ? (
