@@ -66,7 +66,7 @@ export function Bar(props: BarProps): ReactNode {
           </Button>
         </Filters>
       )}
-      <div className={`acts row wrap gap-8 shrink ${classes.actions}`}>{props.children}</div>
+      <div className={`row wrap gap-8 shrink ${classes.actions}`}>{props.children}</div>
     </div>
   );
 }

@@ -82,7 +82,7 @@ export function JobLine(props: {
         aria-label={props.label}
       />
       <span className={`right ${classes.count}`}>{props.count}</span>
-      <span className={`acts flex end gap-4 ${classes.buttons}`}>
+      <span className={`flex end gap-4 ${classes.buttons}`}>
         {props.actions}
         {!isOpen && (
           <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>

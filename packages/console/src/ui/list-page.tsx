@@ -81,7 +81,7 @@ export function ListBar({
   return (
     <div className={classes.bar}>
       {left}
-      <div className={`acts row wrap gap-8 shrink ${classes.actions}`}>
+      <div className={`row wrap gap-8 shrink ${classes.actions}`}>
         {before}
         {note.queries.length > 0 && <PollNote {...note} />}
         {children}
