@@ -83,3 +83,14 @@ test('every class of Mantine in the scripts has its styles, and there are no oth
 function classesOf(text: string): Set<string> {
   return new Set(text.match(/\bm_[0-9a-f]{6,8}\b/g));
 }
+
+test('a page says what it is before its scripts are there', async () => {
+  const page = await filled.open('/records');
+  await page.route('**/assets/*.js', () => {});
+  await page.reload({ waitUntil: 'commit' });
+  await page.getByText('svcctl', { exact: true }).waitFor();
+  await page.unroute('**/assets/*.js');
+  await page.reload();
+  await treeNode(page, 'TX').waitFor(patient);
+  expect(await page.locator('#first-paint').count()).toBe(0);
+});
