@@ -38,7 +38,11 @@ const ls = list('GET /jobs', {
     text('BY', ({ requested_by: by }) => by ?? 'the schedule'),
     text('WHAT', 'summary'),
   ],
-  below: { none: 'No jobs that match.', one: 'job', next: 'look at one: svcctl jobs show ID' },
+  below: {
+    none: 'No jobs that match, of those that this token may see.',
+    one: 'job',
+    next: 'look at one: svcctl jobs show ID',
+  },
 });
 
 function percentOf(progress: Job['progress']): string | null {
