@@ -310,6 +310,8 @@ CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_
 
 CREATE INDEX deliveries_job_idx ON public.deliveries USING btree (job_id, created_at, id) WHERE (job_id IS NOT NULL);
 
+CREATE INDEX deliveries_of_replay_idx ON public.deliveries USING btree (replay_id, created_at, id) WHERE (replay_id IS NOT NULL);
+
 CREATE INDEX deliveries_passing_idx ON public.deliveries USING btree ((((order_state = 'joins'::text) OR (status = ANY (ARRAY['delivered'::text, 'discarded'::text])) OR (COALESCE(failure_class, ''::text) = 'erased'::text))), endpoint_id, order_key) WHERE ((order_state = 'joins'::text) OR ((order_state = 'head'::text) AND (status <> 'queued'::text)));
 
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));

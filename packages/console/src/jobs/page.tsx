@@ -86,11 +86,12 @@ const columns: readonly Column<ListedJob>[] = [
 ];
 
 /** The scopes that see jobs of some kind. */
-const seeing = ['analytics:read', 'enrichment:read', 'dlq:operate'] as const;
+const seeing = ['analytics:read', 'enrichment:read', 'deliveries:retry', 'dlq:operate'] as const;
 
 const whatIsListed = (
   <p>
     A token with analytics:read sees exports, one with enrichment:read retention runs, verifications
-    and dataset versions, and one with dlq:operate bulk retries, purges and replays.
+    and dataset versions, one with deliveries:retry replays, and one with dlq:operate bulk retries
+    and purges.
   </p>
 );

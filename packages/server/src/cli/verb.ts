@@ -4,7 +4,6 @@ import { type Filters, tenantFilter } from '../kernel/view.ts';
 import type { Route } from './client.ts';
 import type { Context } from './context.ts';
 import type { Answers } from './fields.ts';
-import { spellQuarter } from './slice.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
@@ -211,10 +210,13 @@ export function fillVerb(command: Command, context: Context, described: Describe
   if (json?.optional && answers !== undefined) json.answers = answers;
   command.action(async (...given: unknown[]) => {
     const [word, options] = argument === undefined ? [undefined, given[0]] : given;
+    // The help alone loads none of this.
+    const [{ checkFields }, { spellQuarter }] = await Promise.all([
+      import('./fields.ts'),
+      import('./slice.ts'),
+    ]);
     const asked = spellQuarter(options as Readonly<Record<string, unknown>>);
     requireAll(command, asked);
-    // The help alone loads none of this.
-    const { checkFields } = await import('./fields.ts');
     await checkFields(asked.json, answers);
     return described.act(context, asked as never, word as never, command);
   });

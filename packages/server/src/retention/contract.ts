@@ -149,7 +149,7 @@ export const retentionContract = routesUnder('Retention', {
         }),
       ),
     }),
-    responses: { 202: { description: 'Queued.', schema: runSchema } },
+    responses: { 202: { description: 'Queued.', schema: runSchema }, 409: problem },
   },
   listRuns: {
     method: 'GET',
@@ -189,7 +189,10 @@ export const retentionContract = routesUnder('Retention', {
     scope: 'admin',
     stepUp: true,
     fourEyes: ['adopt_store'],
-    responses: { 200: { description: 'It is this database’s.', schema: coldStoreSchema } },
+    responses: {
+      200: { description: 'It is this database’s.', schema: coldStoreSchema },
+      409: problem,
+    },
   },
   ...objectsContract,
   ...importContract,

@@ -90,7 +90,6 @@ export function useColumns<Row>(props: {
   const staying = columns.filter(({ rank }) => rank === undefined);
   const isCards = isPhone || widthOf(staying) > roomPx;
   const bare = findBare(columns, props.rows).join(' ');
-  const wishes = new Map(columns.map((column) => [column.id, wishOf(column, props.rows)]));
   const leaving = useMemo(() => {
     // What a person has chosen to see stays, and then the list scrolls sideways.
     const free = columns.filter(({ id }) => layout.shown[id] === undefined);
@@ -139,7 +138,7 @@ export function useColumns<Row>(props: {
     isCards,
     shown: useSame(visible.flatMap(({ columnDef }) => columnDef.meta?.column ?? [])),
     action,
-    tracks: tracksOf(visible, { hasSelection, action, wishes, roomPx }),
+    tracks: tracksOf(visible, { hasSelection, action, rows: props.rows, roomPx }),
     setOrder: (ids) => table.setColumnOrder([...ids]),
     resize: (id, px, isFinal = true) => {
       const width = Math.max(leastPx, Math.round(px));
@@ -161,8 +160,7 @@ function tracksOf(
   props: {
     hasSelection: boolean;
     action: Column<unknown> | undefined;
-    /** The widths that show the texts of columns whole, by their ids. */
-    wishes: ReadonlyMap<string, number>;
+    rows: readonly unknown[];
     roomPx: number;
   },
 ): CSSProperties {
@@ -171,7 +169,7 @@ function tracksOf(
     const px = column.getSize();
     const own = column.columnDef.meta?.column;
     // A width that a person has set stays.
-    return { px, wishPx: px === own?.width ? (props.wishes.get(own.id) ?? px) : px };
+    return { px, wishPx: px === own?.width ? wishOf(own, props.rows) : px };
   });
   const texts = shareRoom(sizes, props.roomPx - actionPx).map((px, at) =>
     columns[at]?.columnDef.meta?.column.isMain ? `minmax(${px}px, 1fr)` : `${px}px`,

@@ -174,7 +174,7 @@ function check(options: Options): void {
   checkDays(options);
   const { version, month, from, format, async, wait, typed, template } = options;
   if (version === undefined && month === undefined && from === undefined) {
-    throw usage('Say which days: --month, or --from and --to; or which --version.');
+    throw usage('Say which days: --month, --quarter, or --from and --to; or which --version.');
   }
   if (version === undefined && options.split !== undefined) throw usage('--split needs --version.');
   const narrowed = (['store', 'month', 'from', 'kind', 'dataset'] as const).find(

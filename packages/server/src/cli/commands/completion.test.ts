@@ -159,7 +159,9 @@ async function offeredBy(shell: (typeof shells)[number], words: string[], printe
     const asked = await readFile(join(folder, 'asked'), 'utf8');
     return { offers, asked, files: await readdir(folder) };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    // EACCES: it lies in a folder of the PATH that is somebody else's.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'EACCES') throw error;
     process.stderr.write(`${shell} is not on this machine: its completion was not tried.\n`);
     return null;
   } finally {

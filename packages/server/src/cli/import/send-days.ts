@@ -34,7 +34,7 @@ const leastRows = 1000;
 /** So many tenants are sent at once. */
 const sendersAtOnce = 4;
 /** The service is asked about so many days at once. */
-const mostDays = 10_000;
+const mostDays = 5_000;
 
 /**
  * Puts neighbours together that have the same columns, up to a million rows, and cuts files that have more. Where rows
@@ -84,7 +84,7 @@ type Sending = {
   readonly totals: Totals;
   /** What a check notes days in; nothing is stored then. */
   readonly days?: ReturnType<typeof import('../../app.ts')['createDayTally']> | undefined;
-  /** Is told how many more rows are stored. */
+  /** Is told how many more rows are stored or known. */
   readonly onRows: (rows: number) => void;
   readonly note: (text: string) => void;
 };
@@ -112,7 +112,7 @@ export async function sendDays(
     planTenant(client, { tenant, leaves, note: sending.note }),
   );
   const known = await sideBySide([...(await stage.weigh(free))], some, ([tenant, days]) =>
-    planKnown(client, { tenant, days, note: sending.note }),
+    planKnown(client, { tenant, days }),
   );
   const { taken, knownRows } = await stage.take(known);
   sending.totals.duplicates += knownRows;
@@ -148,10 +148,13 @@ async function planTenant(
 
 type Known = NonNullable<ImportPlan['known']>;
 
-/** Asks which days of a tenant hold just the rows that fall on them: what is known by its triple need not be sent. */
+/**
+ * Asks which days of a tenant hold just the rows that fall on them: what is known by its triple need not be sent. Without
+ * an answer, as of a release before, all of them are.
+ */
 async function planKnown(
   client: Client,
-  { tenant, days, note }: { tenant: string; days: Known; note: Sending['note'] },
+  { tenant, days }: { tenant: string; days: Known },
 ): Promise<{ tenant: string; days: Known }> {
   const known: Known = [];
   try {
@@ -160,7 +163,7 @@ async function planKnown(
       known.push(...((await client.json('POST /enrichment/imports/plan', { body })).known ?? []));
     }
   } catch (error) {
-    tellOtherWay(tenant, error, note);
+    tellOtherWay(tenant, error, () => {});
   }
   return { tenant, days: known };
 }

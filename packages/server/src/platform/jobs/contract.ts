@@ -25,7 +25,7 @@ const listedJobSchema = Type.Object({
   progress: nullable(
     Type.Object({
       done: Type.Integer(),
-      total: nullable(Type.Integer({ description: 'null: not counted yet' })),
+      total: nullable(Type.Integer({ description: 'null: not counted' })),
       unit: oneOf(jobUnits),
     }),
     'null: its kind tells only when it has ended',
@@ -48,7 +48,7 @@ export const jobsContract = routesUnder('Jobs', {
     path: '/jobs',
     summary: 'List the jobs of all kinds',
     description:
-      'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; re-arms, purges and replays with admin.',
+      'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; replays with deliveries:retry; re-arms and purges with dlq:operate.',
     scope: 'any',
     query: exactly({
       kind: Type.Optional(oneOf(jobKinds)),

@@ -209,6 +209,9 @@ async function makeDir(duckdb: DuckDbStream): Promise<string> {
   return dir;
 }
 
+/** So many days are listed by one statement. */
+const mostListed = 10_000;
+
 /** Makes a table of days of stores. */
 async function listDays(
   duckdb: DuckDbStream,
@@ -218,7 +221,10 @@ async function listDays(
   await duckdb.run(
     `create or replace temp table ${table} (tenant varchar, store varchar, day date)`,
   );
-  if (days.length > 0) await duckdb.run(`insert into ${table} values ${days.join(', ')}`);
+  for (let from = 0; from < days.length; from += mostListed) {
+    const some = days.slice(from, from + mostListed).join(', ');
+    await duckdb.run(`insert into ${table} values ${some}`);
+  }
 }
 
 /** What `daysSql` tells of days. */

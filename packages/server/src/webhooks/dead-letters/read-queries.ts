@@ -152,6 +152,8 @@ function branches(source: RowSource, scan: RowScan): Sql {
   const branch = (more: Sql[]) =>
     sql`select ${listedColumns} from ${table} d ${where([...more, ...conditions])}`;
   if (source.tenants === null) return branch([]);
+  // The rows of a job have an index of their own: seeing the limit, the planner could take that of the tenant.
+  if (source.jobId !== undefined) return branch([sql`(tenant = any(${source.tenants})) is true`]);
   const limit = scan.scanLimit ?? scan.limit;
   return join(
     source.tenants.map(

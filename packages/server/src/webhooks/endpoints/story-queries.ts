@@ -107,7 +107,7 @@ export async function listReplaysTo(
 ): Promise<EndpointStory['replays']> {
   return db.query(sql`
     select j.id, j.state, j.selection as only, j.state in ('running', 'paused') and not e.enabled as waits_for_endpoint,
-      nullif(j.rows_total, 0) as rows_total, j.rows_done, j.rows_skipped, ${instantText('j.created_at')} as created_at
+      case when j.rows_total > 0 then greatest(j.rows_total, j.rows_done + j.rows_skipped) end as rows_total, j.rows_done, j.rows_skipped, ${instantText('j.created_at')} as created_at
     from replays j join webhook_endpoints e on e.id = j.endpoint_id
     where j.endpoint_id = ${id} and (j.state in ('running', 'paused') or j.created_at > now() - interval '1 day')
     order by j.created_at desc, j.id desc limit ${limit}`);
