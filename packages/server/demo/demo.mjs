@@ -11,11 +11,11 @@ const recordsARequest = 250_000;
 const program = fileURLToPath(new URL('../bin/svcctl.cjs', import.meta.url));
 
 /**
- * Runs the service with its data in `dataDir`, loads real events through the ingest API, and reports incidents to webhook
- * receivers on this machine that succeed, fail and recover. `limit` loads fewer events; `cold` then moves what happened
- * before that day to the cold tier; `hasOutage` then plays what an operator does about one; `flags` are those of the service. `svcctl` is how it is called, `connect` makes the
- * lines that come before, and `farewell` is what else there is to say. Ends when the service does, which `stop` asks for,
- * and returns its exit code.
+ * Runs the service with its data in `dataDir`, loads real events through the ingest API, and reports incidents to
+ * webhook receivers on this machine that succeed, fail and recover. `limit` loads fewer events; `cold` then moves what
+ * happened before that day to the cold tier; `hasOutage` then plays what an operator does about one; `flags` are those
+ * of the service. `svcctl` is how it is called, `connect` makes the lines that come before, and `farewell` is what else
+ * there is to say. Ends when the service does, which `stop` asks for, and returns its exit code.
  */
 export async function runDemo({ dataDir, env, stop, flags = [], ...how }) {
   const child = spawn(process.execPath, [program, 'serve', ...flags], {
