@@ -40,7 +40,7 @@ export function createPace(options: {
         mayRestMillis = Math.min(longestMillis, mayRestMillis + (now - workedSince) * rests);
         workedSince = now;
         while (mayRestMillis >= lookMillis && isAwaited() && !signal.aborted) {
-          await waitFor(lookMillis, signal);
+          await new Promise((resolve) => setTimeout(resolve, lookMillis));
           now = performance.now();
           onRest((now - workedSince) / 1000);
           mayRestMillis -= now - workedSince;
@@ -49,18 +49,6 @@ export function createPace(options: {
       };
     },
   };
-}
-
-function waitFor(millis: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, millis);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }
 
 /** The requests under way whose clients wait for an answer that comes soon. */
