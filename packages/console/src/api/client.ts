@@ -1,11 +1,9 @@
 import type { InputFault, Page } from './types.ts';
-import { portalHeader, shortWaitOf } from './values.ts';
+import { basePath, portalHeader, shortWaitOf } from './values.ts';
 
 /** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
-/** The path below which the service has its API. */
-export const basePath = '/api/v1';
 /** Whether this is the portal, where people of a tenant see their webhooks: it has a session of its own. */
 export const isPortal = globalThis.location?.pathname === '/portal';
 /** Time-out of a read. Reads are quick or get no answer at all, so the first poll notices a service that hangs. */

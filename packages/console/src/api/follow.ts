@@ -1,4 +1,5 @@
-import { basePath, type Params, pathWith } from './client.ts';
+import { type Params, pathWith } from './client.ts';
+import { basePath } from './values.ts';
 
 /** What is told of the records that are followed. */
 type Followed = {

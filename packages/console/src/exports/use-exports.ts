@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportJob, Manifest, Page } from '../api/types.ts';
+import { basePath } from '../api/values.ts';
 import { exportFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
 import { listParams } from '../ui/list-search.ts';
@@ -20,12 +21,12 @@ function pathOf(id: string): string {
 
 /** The address of a job's file. The browser downloads it by itself, and can resume. */
 export function fileHref(id: string): string {
-  return `/api/v1${pathOf(id)}/file`;
+  return `${basePath}${pathOf(id)}/file`;
 }
 
 /** The address of a job's manifest, for a download by the browser. */
 export function manifestHref(id: string): string {
-  return `/api/v1${pathOf(id)}/manifest`;
+  return `${basePath}${pathOf(id)}/manifest`;
 }
 
 /** Reads a page of jobs, latest first, and reads it often while one of them is under way. */

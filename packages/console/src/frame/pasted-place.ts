@@ -1,3 +1,4 @@
+import { basePath } from '../api/values.ts';
 import { decodeRecord, encodeRecord, type RecordIdentity } from '../records/search.ts';
 import { panelHref } from '../ui/panel-place.ts';
 
@@ -8,7 +9,7 @@ type PastedPlace = {
   readonly href: string;
 };
 
-const oneRecordPath = '/api/v1/enrichment/records/one';
+const oneRecordPath = `${basePath}/enrichment/records/one`;
 
 /**
  * Reads a link of this console, a link to one record in the API, or a record's identity as links have it:

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { AccessToken, Endpoint, Page, RecordsOverview } from '../api/types.ts';
+import { basePath } from '../api/values.ts';
 import { Copied } from '../ui/copy-button.tsx';
 import { dayMillis } from '../ui/days.ts';
 import { OkIcon } from '../ui/icons.tsx';
@@ -95,6 +96,6 @@ function recordLine(): string {
   };
   return [
     'curl -H "Authorization: Bearer $(cat pipeline.token)" -H "Content-Type: application/json"',
-    `-d '${JSON.stringify({ records: [record] })}' ${window.location.origin}/api/v1/enrichment/records`,
+    `-d '${JSON.stringify({ records: [record] })}' ${window.location.origin}${basePath}/enrichment/records`,
   ].join(' ');
 }

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
+import { basePath } from '../api/values.ts';
 import { CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
 import { copied, Facts } from '../ui/facts.tsx';
@@ -110,7 +111,7 @@ function plain(source: string | undefined): string | null {
 }
 
 function curlLine(identity: RecordIdentity): string {
-  const url = `${window.location.origin}/api/v1${pathWith('/enrichment/records/one', identity)}`;
+  const url = `${window.location.origin}${basePath}${pathWith('/enrichment/records/one', identity)}`;
   // In double quotes the shell inserts the token, so that the copied line never contains it.
   return `curl -sS -H "Authorization: Bearer $SVC_TOKEN" ${shellLine([url])}`;
 }

@@ -16,11 +16,12 @@ import { type Actor, requireAllTenants, requireScope } from '../kernel/actor.ts'
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { hashSecret } from '../kernel/ids.ts';
+import { basePath } from '../kernel/values.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
 import { addConsole } from '../platform/http/console-files.ts';
 import { addMetricsRoute, serveMetrics } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
-import { basePath, createHttpServer, type HttpServer } from '../platform/http/server.ts';
+import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import { isReadOnly } from '../platform/postgres/replication.ts';

@@ -1,15 +1,13 @@
 import type { Static, TSchema } from 'typebox';
 import type { apiContract } from '../contract.ts';
 import { AppError } from '../kernel/errors.ts';
+import { basePath } from '../kernel/values.ts';
 import type { InputOf } from '../platform/http/contract.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { Io } from './io.ts';
 import { JsonText, parseAnswer } from './parse-answer.ts';
 import { afterShortWaits, interrupted } from './retry.ts';
-
-/** The path below which the service has its API. */
-export const basePath = '/api/v1';
 
 /** Calls the API of one service, with one token. */
 export type Client = {

@@ -1,6 +1,7 @@
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
+import { basePath } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { ExportRequest } from './contract.ts';
 import * as queries from './queries.ts';
@@ -24,7 +25,7 @@ export async function createLink(
     request: { ...kept, format },
     seconds: linkSeconds,
   });
-  const url = `${origin}/api/v1/exports/links/${code}`;
+  const url = `${origin}${basePath}/exports/links/${code}`;
   return { url, expires_at: expiresAt, row_count: rowCount };
 }
 

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
+import { basePath } from '../kernel/values.ts';
 import type { NoteRead } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -203,7 +204,7 @@ async function startJob(
   jobs.poke();
   call.reply
     .status(202)
-    .header('location', `/api/v1/exports/${job.id}`)
+    .header('location', `${basePath}/exports/${job.id}`)
     .header('preference-applied', 'respond-async');
   return job;
 }

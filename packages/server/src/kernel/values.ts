@@ -1,3 +1,6 @@
+/** All paths of the API begin with it. */
+export const basePath = '/api/v1';
+
 /** What a token may do. The scope `admin` includes all the others. */
 export const scopes = [
   'enrichment:read',

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { ApiError, api, errorOf, reportSessionEnd } from '../../api/client.ts';
 import type { ExportRequest } from '../../api/types.ts';
-import type { Compression, ExportFormat } from '../../api/values.ts';
+import { basePath, type Compression, type ExportFormat } from '../../api/values.ts';
 
 /** Where an export is; `rows` is null where none can be counted. Of `downloading` the page does not see the end. */
 export type ExportState =
@@ -256,7 +256,7 @@ async function runExport(
 
 /** Asks for the export. Throws an ApiError when the service refuses it. */
 async function request(order: ExportOrder, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`/api/v1/exports/${order.format}`, {
+  const response = await fetch(`${basePath}/exports/${order.format}`, {
     method: 'POST',
     credentials: 'same-origin',
     cache: 'no-store',

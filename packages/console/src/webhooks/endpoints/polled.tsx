@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { EndpointStory } from '../../api/types.ts';
+import { basePath } from '../../api/values.ts';
 import { CliBlock } from '../../ui/copy-button.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatCount } from '../../ui/format.ts';
@@ -52,6 +53,6 @@ export function Polled({ id, polled }: PolledProps): ReactNode {
 
 /** A poll as a curl command. In double quotes the shell inserts the token, so that the copied line never contains it. */
 function pollLine(id: string): string {
-  const url = `${window.location.origin}/api/v1${endpointPath(id)}/deliveries/poll?wait=20`;
+  const url = `${window.location.origin}${basePath}${endpointPath(id)}/deliveries/poll?wait=20`;
   return `curl -sS -H "Authorization: Bearer $SVC_TOKEN" ${shellLine([url])}`;
 }

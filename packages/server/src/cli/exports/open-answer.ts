@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
+import { basePath } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
-import { baseHeaders, basePath, reasonOf, unreachable } from '../client.ts';
+import { baseHeaders, reasonOf, unreachable } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import type { Io } from '../io.ts';
 import { interrupted } from '../retry.ts';

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { newAccessToken } from '../../kernel/ids.ts';
+import { basePath } from '../../kernel/values.ts';
 
 type Received = {
   method: string;
@@ -26,8 +27,6 @@ export type Receiver = {
   reset(): void;
   close(): Promise<void>;
 };
-
-const basePath = '/api/v1';
 
 /** `raw` takes every request before its body is read. */
 export async function startReceiver(

@@ -171,6 +171,15 @@ test.each(METHODS.filter((method) => method !== 'CONNECT'))(
   },
 );
 
+test('a path of the API without its beginning is told with it', async () => {
+  const ask = (path: string) =>
+    sendRaw(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  expect(await ask('/webhook/endpoints/ep_1?a=b')).toContain(
+    'There is no GET /webhook/endpoints/ep_1. Did you mean /api/v1/webhook/endpoints/ep_1?',
+  );
+  expect(await ask('/nothing')).toContain('There is no GET /nothing. See /docs.');
+});
+
 test('CONNECT is answered', async () => {
   expect(await sendRaw('CONNECT example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n')).toMatch(
     /^HTTP\/1.1 404 .*route_not_found/s,

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { basePath } from '../../kernel/values.ts';
 import type { ResponseContract, RouteContract } from './contract.ts';
 import { problem, problemSchema } from './schemas.contract.ts';
 
@@ -136,7 +137,7 @@ export function buildOpenApi(
   return plain({
     openapi: '3.1.0',
     info: { title: 'svcctl', version: info.version, description: about.join('\n\n') },
-    servers: [{ url: '/api/v1' }],
+    servers: [{ url: basePath }],
     tags: [...new Set(contracts.map((contract) => contract.tag))].map((name) => ({ name })),
     paths,
     components: {

@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import { once } from '../../kernel/once.ts';
+import { basePath } from '../../kernel/values.ts';
 import { buildOpenApi, type OpenApiDocument } from './openapi.ts';
 import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
-import { basePath, type HttpServer } from './server.ts';
+import type { HttpServer } from './server.ts';
 import { faultCodes } from './validate.ts';
 
 type OriginOptions = {

@@ -1,5 +1,5 @@
 import type { errorCatalogue } from '../../kernel/errors.ts';
-import { presets, scopes, scopeTexts } from '../../kernel/values.ts';
+import { basePath, presets, scopes, scopeTexts } from '../../kernel/values.ts';
 import { authentication, conventions, type OpenApiDocument, statusMeanings } from './openapi.ts';
 import {
   type Answer,
@@ -42,7 +42,7 @@ export function renderReferencePage(document: OpenApiDocument, codes: ReferenceC
 <a class="skip" href="#content">Skip to content</a>
 <header>
 <p class="brand">svcctl <span>API reference</span></p>
-<p class="meta">version ${document.info.version} · <a href="/api/v1/openapi.json">openapi.json</a></p>
+<p class="meta">version ${document.info.version} · <a href="${basePath}/openapi.json">openapi.json</a></p>
 </header>
 <div class="columns">
 <nav aria-label="Contents">${contents(operations)}</nav>

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Actor, callerOf } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { SharedBudget } from '../../kernel/gate.ts';
+import { basePath } from '../../kernel/values.ts';
 import { bodyTooLarge } from './problem.ts';
 
 /** Takes a place among the requests that are worked on, until the answer is sent or the client has hung up. */
@@ -63,9 +64,10 @@ export function knowRoutes(
     const path = url.split('?')[0] ?? '';
     const methods = routes.flatMap((route) => (route.path.test(path) ? route.methods : []));
     if (methods.length === 0) {
-      return new AppError('route_not_found', {
-        detail: `There is no ${method} ${path}. See /docs.`,
-      });
+      const meant = basePath + path;
+      const isBelow = routes.some((route) => route.path.test(meant));
+      const hint = isBelow ? `Did you mean ${meant}?` : 'See /docs.';
+      return new AppError('route_not_found', { detail: `There is no ${method} ${path}. ${hint}` });
     }
     const allowed = [...new Set(methods)].sort().join(', ');
     reply.header('allow', allowed);

@@ -12,7 +12,7 @@ import type { ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import { withShownNames } from '../../kernel/shown-names.ts';
-import type { FourEyesAct } from '../../kernel/values.ts';
+import { basePath, type FourEyesAct } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
 import { compressAnswer } from './compress-answer.ts';
 import {
@@ -42,7 +42,6 @@ declare module 'fastify' {
   }
 }
 
-export const basePath = '/api/v1';
 /** A caller without a token may send only this much, because there may be many such callers. */
 const openBodyMaxBytes = 4096;
 
