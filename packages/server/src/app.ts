@@ -10,7 +10,7 @@ import {
 import { createAuditCopies, createSealing } from './app/access.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
-import { makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
+import { createAnalyzing, makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { type Host, openOwnTraces, type State } from './app/host.ts';
 import { createHttp, leave, listen, listenForMetrics } from './app/http.ts';
@@ -152,6 +152,7 @@ export async function startService(
       notices,
       ...copies,
       createSealing(host),
+      createAnalyzing(host),
     ]) {
       work.start();
       works.push(work);

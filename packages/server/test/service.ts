@@ -67,7 +67,9 @@ export async function startTestService(
     SVC_NOTIFY_DISK_PERCENT: '0',
     ...env,
   });
-  const service = await startService({ ...settings, waits: { ...usualWaits, ...waits } }, log);
+  // What the planner knows of a table is what a test has told it; see postgres.ts.
+  const ownWaits = { ...usualWaits, growthMillis: 86_400_000, ...waits };
+  const service = await startService({ ...settings, waits: ownWaits }, log);
   const adminToken =
     original?.adminToken ?? (await readFile(service.adminTokenPath, 'utf8')).trim();
   const call = (method: string, path: string, options: CallOptions = {}) =>

@@ -102,6 +102,8 @@ export type Waits = {
   readonly keysMillis: number;
   /** Between two looks of a drainer whether its part of the lanes is right; it tells by them that it lives. */
   readonly lanesMillis: number;
+  /** Between two looks for tables that have grown, which the planner is told of then. */
+  readonly growthMillis: number;
   /** Between two looks for statements that wait for a standby; left out, it is what `openDatabase` takes by itself. */
   readonly standbyMillis?: number;
   /** So long after the end of its range a replay may end: until then a report of it may not be committed. */
@@ -123,6 +125,7 @@ export const usualWaits: Waits = {
   copyMillis: 10_000,
   keysMillis: 1000,
   lanesMillis: 2000,
+  growthMillis: 2000,
   replaySettleMillis: 2000,
   scrapeMillis: 5000,
   scrapeTokenMillis: 2000,
