@@ -3,7 +3,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { waitingHeads } from './drainer/queries.ts';
 import { allLanes } from './lanes.ts';
-import { isHeldBack } from './queries.ts';
+import { deliveriesOf, isHeldBack } from './queries.ts';
 
 /** Takes the lock of counting what waits until the transaction ends, if it is free. */
 export async function tryLockHoldingBack(connection: Queryable): Promise<boolean> {
@@ -134,6 +134,6 @@ export async function listMissing(
     from incidents i cross join lateral unnest(i.held_back) as held (id)
     join webhook_endpoints e on e.id = held.id and e.deleted_at is null
     where i.id = any(${incidentIds}::text[]) and not exists (
-      select from deliveries d where d.incident_id = i.id and d.endpoint_id = e.id)
+      select from ${deliveriesOf(sql`i.id`)} d where d.endpoint_id = e.id)
     group by i.id`);
 }

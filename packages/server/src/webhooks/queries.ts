@@ -111,6 +111,14 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
   }
 }
 
+/**
+ * The deliveries of an incident, few as they are, looked up by it alone. The planner takes a range for a two-hundredth of
+ * the table whatever it knows of it. Where it had not looked at the table yet, or had when that held one incident, it read
+ * all deliveries of the endpoint, or of everybody, for each incident: 4,000 of each took 8 s.
+ */
+export const deliveriesOf = (incidentId: Sql): Sql => sql`(
+    select * from deliveries where incident_id >= ${incidentId} and incident_id <= ${incidentId} offset 0)`;
+
 /** Whether it is known what was delivered of what was made then, and still is within the next hour. */
 export const isInMemory = (time: string, days: number) => sql`${raw(time)} >= ${memoryStart(days)}`;
 
@@ -349,11 +357,11 @@ export async function erasePayloads(
     update incidents i set body_bytes = octet_length(body), erased_at = now(),
       body = '{"type":"' || type || '","timestamp":"' || ${instantText('i.occurred_at')} || '","data":null}'
     where id = any(${ids}::text[]) and erased_at is null and not (${unlessNeeded}::boolean and exists (
-      select from deliveries d where d.incident_id = i.id and d.status in ('queued', 'pending', 'abandoned')
+      select from ${deliveriesOf(sql`i.id`)} d where d.status in ('queued', 'pending', 'abandoned')
       union all
       select from unnest(i.held_back) as held (id) join webhook_endpoints e using (id)
       where e.deleted_at is null
-        and not exists (select from deliveries d where d.incident_id = i.id and d.endpoint_id = e.id)))`);
+        and not exists (select from ${deliveriesOf(sql`i.id`)} d where d.endpoint_id = e.id)))`);
 }
 
 export const attemptsWithAnswers = (deliveries: Sql) => sql`delivery_attempts a

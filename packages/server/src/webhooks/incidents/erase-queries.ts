@@ -2,7 +2,7 @@ import sql, { join } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { discarded } from '../dead-letters/queries.ts';
-import { attemptsWithAnswers, type WalkPosition, walked } from '../queries.ts';
+import { attemptsWithAnswers, deliveriesOf, type WalkPosition, walked } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { erasedKey, isErasedKey } from './queries.ts';
 
@@ -145,8 +145,8 @@ export async function findSettled(
   const rows = await db.query<Walked>(sql`
     with ${walked('incidents', 'tenant, erased_at', { days, after: from, limit })}
     select id, tenant, ${instantText('created_at')} as at, erased_at is null and not exists (
-      select from deliveries d where d.incident_id = walked.id and (d.status in ('queued', 'pending')
-        or coalesce(d.finished_at, d.last_attempt_at, d.created_at) >= now() - make_interval(days => ${days}))
+      select from ${deliveriesOf(sql`walked.id`)} d where d.status in ('queued', 'pending')
+        or coalesce(d.finished_at, d.last_attempt_at, d.created_at) >= now() - make_interval(days => ${days})
     ) as is_settled
     from walked order by created_at, id`);
   const last = rows.at(-1);

@@ -16,7 +16,14 @@ import {
 } from '../find-queries.ts';
 import { timeText } from '../lanes.ts';
 import { newDeliveryId, orderedParts } from '../order/insert-queries.ts';
-import { configVersion, hasRunOut, isHeldBack, isPolled, wantsTypeAndStore } from '../queries.ts';
+import {
+  configVersion,
+  deliveriesOf,
+  hasRunOut,
+  isHeldBack,
+  isPolled,
+  wantsTypeAndStore,
+} from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
 import type { DeliveryStatus } from '../values.ts';
@@ -398,7 +405,7 @@ function sourceConditions(
 }
 
 const hasDelivery = (condition: Sql) =>
-  sql`(select bool_or(${condition}) from deliveries d where d.incident_id = incidents.id)`;
+  sql`(select bool_or(${condition}) from ${deliveriesOf(sql`incidents.id`)} d)`;
 
 function soughtConditions({ store, endpointId, ...sought }: SoughtIncidents): Sql[] {
   const { type, otherId, text } = sought;

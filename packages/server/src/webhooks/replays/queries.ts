@@ -9,6 +9,7 @@ import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import { lockReady, type PacedTable } from '../paced-queries.ts';
 import {
+  deliveriesOf,
   isHeldBack,
   isInMemory,
   memoryStart,
@@ -82,7 +83,7 @@ function looked({ endpointId, eventTypes, ignoresFilters }: ReplayScope, inciden
       from walked join kinds using (type) join webhook_endpoints e on e.id = ${endpointId}
       left join lateral (
         select d.lane, d.id as delivery_id, d.status, d.idempotency_key, d.replay_of, d.leased_until
-        from deliveries d where d.incident_id = walked.id and d.endpoint_id = e.id
+        from ${deliveriesOf(sql`walked.id`)} d where d.endpoint_id = e.id
         order by d.created_at desc, d.id desc limit 1
       ) last on true
       where walked.type <> 'webhook.ping' and ${isMeant}
