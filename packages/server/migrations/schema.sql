@@ -310,17 +310,15 @@ CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_
 
 CREATE INDEX deliveries_job_idx ON public.deliveries USING btree (job_id, created_at, id) WHERE (job_id IS NOT NULL);
 
-CREATE INDEX deliveries_of_replay_idx ON public.deliveries USING btree (replay_id, created_at, id) WHERE (replay_id IS NOT NULL);
-
 CREATE INDEX deliveries_passing_idx ON public.deliveries USING btree ((((order_state = 'joins'::text) OR (status = ANY (ARRAY['delivered'::text, 'discarded'::text])) OR (COALESCE(failure_class, ''::text) = 'erased'::text))), endpoint_id, order_key) WHERE ((order_state = 'joins'::text) OR ((order_state = 'head'::text) AND (status <> 'queued'::text)));
 
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
 
-CREATE INDEX deliveries_replay_idx ON public.deliveries USING btree (replay_id, status) WHERE (replay_id IS NOT NULL);
-
 CREATE INDEX deliveries_tenant_idx ON public.deliveries USING btree (tenant, created_at, id);
 
 CREATE INDEX deliveries_tried_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND (last_attempt_at IS NOT NULL));
+
+CREATE INDEX replayed_deliveries_idx ON public.deliveries USING btree (replay_id, status, created_at, id) WHERE (replay_id IS NOT NULL);
 
 create table delivery_attempts (
   lane smallint not null,

@@ -32,7 +32,8 @@ const survival = /^-- The previous release survives this migration/m;
 /** How long a migration waits for a lock, and how long it lets others go first. */
 const lockMillis = 2000;
 const pauseMillis = 1000;
-const lockNotAvailable = '55P03';
+/** A lock that was not obtained, and a deadlock. */
+const passing = new Set(['55P03', '40P01']);
 
 type Migration = { name: string; text: string; checksum: string };
 
@@ -224,7 +225,7 @@ async function apply(
       await commit(connection.client);
       return;
     } catch (error) {
-      if (sqlState(error) !== lockNotAvailable) throw error;
+      if (!passing.has(sqlState(error) ?? '')) throw error;
       await connection.client.query('rollback');
       await setTimeout(pauseMillis);
     }

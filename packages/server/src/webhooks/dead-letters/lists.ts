@@ -133,12 +133,13 @@ export async function listDeliveries(
     incidentId,
     deliveryId,
     jobId,
+    status: queries.isReplay(jobId) ? status : undefined,
     from,
     to,
     ...reach,
   } as const;
   const sought = {
-    status,
+    status: source.status === undefined ? status : undefined,
     failureClass,
     code,
     type,

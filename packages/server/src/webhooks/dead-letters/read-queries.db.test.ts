@@ -1,28 +1,51 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { useTestDatabase } from '../../../test/database.ts';
 import { blocksOf } from '../../../test/one-server.ts';
-import { listRows } from './read-queries.ts';
+import { listDeliveries } from './lists.ts';
 import { seedDeliveries, seedEndpoint } from './testing/seed.ts';
 
 const db = useTestDatabase();
 
-test.each([
+const readers = [
   ['of any tenant', null],
   ['of one', ['T']],
-])('a page of what a replay made reads only that page, for a reader %s', async (_who, tenants) => {
-  const endpoint = await seedEndpoint(db);
-  await seedDeliveries(db, endpoint, 3000, { status: 'queued', secondsAgo: 60 });
-  const made = await seedDeliveries(db, endpoint, 3000, { status: 'queued', secondsAgo: 5000 });
-  const replayId = `rpl_${endpoint.id}`;
-  await db.query(sql`update deliveries set replay_id = ${replayId} where id = any(${made})`);
-  await db.query(sql`analyze deliveries`);
-  const source = { orderedBy: 'created_at', tenants, jobId: replayId } as const;
-  const scan = { after: null, limit: 20, scanLimit: null, descending: true };
-  let ids: string[] = [];
-  const blocks = await blocksOf(db, async (counted) => {
-    ids = (await listRows(counted, source, {}, scan)).map(({ id }) => id);
-  });
-  expect(ids).toEqual(made.slice(0, 20));
-  expect(blocks.deliveries, JSON.stringify(blocks)).toBeLessThan(60);
-});
+] as const;
+
+test.each(readers)(
+  'a page of what a replay made reads only that page, in any status or in one, for a reader %s',
+  async (_who, tenants) => {
+    const endpoint = await seedEndpoint(db);
+    await seedDeliveries(db, endpoint, 3000, { status: 'queued', secondsAgo: 60 });
+    const made = await seedDeliveries(db, endpoint, 3000, { status: 'queued', secondsAgo: 5000 });
+    const delivered = made.filter((_, n) => n % 3 === 0);
+    const queued = made.filter((_, n) => n % 3 !== 0);
+    const replayId = `rpl_${endpoint.id}`;
+    await db.query(sql`update deliveries set replay_id = ${replayId} where id = any(${made})`);
+    await db.query(sql`
+      update deliveries set status = 'delivered', next_attempt_at = null where id = any(${delivered})`);
+    await db.query(sql`analyze deliveries`);
+    const actor = { ...testActor, tenants };
+    for (const [status, page] of [
+      [undefined, made],
+      ['queued', queued],
+      ['delivered', delivered],
+      ['abandoned', []],
+    ] as const) {
+      let cursor: string | undefined;
+      for (const from of [0, 20]) {
+        let ids: string[] = [];
+        const blocks = await blocksOf(db, async (counted) => {
+          const more = { ...(status && { status }), ...(cursor && { cursor }) };
+          const query = { job_id: replayId, limit: 20, ...more };
+          const listed = await listDeliveries(counted, Buffer.alloc(32), actor, query);
+          ids = listed.data.map(({ id }) => id);
+          cursor = listed.next_cursor ?? undefined;
+        });
+        expect(ids).toEqual(page.slice(from, from + 20));
+        expect(blocks.deliveries ?? 0, JSON.stringify(blocks)).toBeLessThan(60);
+      }
+    }
+  },
+);

@@ -17,7 +17,13 @@ import {
 import { isBehind, neverDue } from '../order/queries.ts';
 import { isPolled } from '../queries.ts';
 import type { Scan } from '../scan.ts';
-import type { DeadLetterStatus, FailureClass, ShownOutcome } from '../values.ts';
+import {
+  type DeadLetterStatus,
+  type DeliveryStatus,
+  deliveryStatuses,
+  type FailureClass,
+  type ShownOutcome,
+} from '../values.ts';
 import { rowOutcome } from './outcome-queries.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
@@ -49,8 +55,8 @@ const listedColumns = raw(`lane, id, idempotency_key, target, attempts, max_atte
 export type RowSource = {
   /** The dead-letter queue is ordered by its last failure, the history by creation. */
   orderedBy: 'last_attempt_at' | 'created_at';
-  /** Given with `last_attempt_at`, and only then. */
-  status?: DeadLetterStatus;
+  /** Given with `last_attempt_at`, or of what a replay made: an index has these by status. */
+  status?: DeliveryStatus | undefined;
   /** null means any tenant. The list is never empty. */
   tenants: readonly string[] | null;
   endpointId?: string | undefined;
@@ -145,41 +151,68 @@ function prelude(source: RowSource): Sql {
 const isFew = ({ incidentId, deliveryId }: RowSource) =>
   incidentId !== undefined || deliveryId !== undefined;
 
-/** One branch for each tenant, along its index: with `tenant = any(…)` PostgreSQL would read and sort all rows. */
+/**
+ * One branch for each tenant, along its index: with `tenant = any(…)` PostgreSQL would read and sort all rows. Of what a
+ * replay made, one for each status.
+ */
 function branches(source: RowSource, scan: RowScan): Sql {
   const table = raw(isFew(source) ? 'history' : 'deliveries');
   const conditions = sourceConditions(source, scan);
   const branch = (more: Sql[]) =>
     sql`select ${listedColumns} from ${table} d ${where([...more, ...conditions])}`;
-  if (source.tenants === null) return branch([]);
-  // The rows of a job have an index of their own: seeing the limit, the planner could take that of the tenant.
-  if (source.jobId !== undefined) return branch([sql`(tenant = any(${source.tenants})) is true`]);
   const limit = scan.scanLimit ?? scan.limit;
-  return join(
-    source.tenants.map(
-      (tenant) =>
-        sql`(${branch([sql`tenant = ${tenant}`])} order by ${order(source, scan)} limit ${limit})`,
-    ),
-    ' union all ',
-  );
+  const firstOfEach = (each: readonly Sql[], by = order(source, scan)) =>
+    join(
+      each.map((one) => sql`(${branch([one])} order by ${by} limit ${limit})`),
+      ' union all ',
+    );
+  const { tenants, jobId, status } = source;
+  // The rows of a job have an index of their own: seeing the limit, the planner could take that of the tenant.
+  if (tenants !== null && jobId !== undefined) {
+    conditions.push(sql`(tenant = any(${tenants})) is true`);
+  }
+  if (isReplay(jobId)) {
+    const statuses = status === undefined ? deliveryStatuses : [status];
+    const way = raw(scan.descending ? 'desc' : 'asc');
+    const by = sql`replay_id ${way}, status ${way}, ${order(source, scan)}`;
+    return firstOfEach(
+      statuses.map((each) => isMade(jobId, each, scan)),
+      by,
+    );
+  }
+  if (tenants === null || jobId !== undefined) return branch([]);
+  return firstOfEach(tenants.map((tenant) => sql`tenant = ${tenant}`));
+}
+
+export const isReplay = (jobId: string | undefined): jobId is string =>
+  jobId?.startsWith('rpl_') === true;
+
+/**
+ * What a replay made that has one status, beyond the place of a scan. It is written as a range of the index that has these
+ * rows in their order: seeing the limit, the planner took equality for a reason to go through all history instead.
+ */
+function isMade(replayId: string, status: DeliveryStatus, { after, descending }: RowScan): Sql {
+  const [from, beyond, until] = descending ? ['>=', '<', '<='] : ['<=', '>', '>='];
+  const end =
+    after === null
+      ? sql`(replay_id, status) ${raw(until)} (${replayId}, ${status})`
+      : sql`(replay_id, status, created_at, id) ${raw(beyond)} (${replayId}, ${status}, ${after[0]}::timestamptz, ${after[1]})`;
+  return sql`replay_id is not null and (replay_id, status) ${raw(from)} (${replayId}, ${status}) and ${end}`;
 }
 
 function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   const column = raw(source.orderedBy);
   const conditions: Sql[] = [];
-  if (source.status !== undefined) conditions.push(isStatus(source.status));
+  const { jobId, status } = source;
+  if (status !== undefined && !isReplay(jobId)) conditions.push(isStatus(status));
   if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
   conditions.push(...isReportedOn(source));
-  if (source.jobId !== undefined) {
-    // What a replay made may have been re-armed by a bulk job since: both name it.
-    const named = raw(source.jobId.startsWith('rpl_') ? 'replay_id' : 'job_id');
-    conditions.push(sql`${named} = ${source.jobId}`);
-  }
+  if (jobId !== undefined && !isReplay(jobId)) conditions.push(sql`job_id = ${jobId}`);
   if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
   if (source.failedUntil !== undefined) {
     conditions.push(sql`last_attempt_at <= ${source.failedUntil}::timestamptz`);
   }
-  if (scan.after !== null) {
+  if (scan.after !== null && !isReplay(jobId)) {
     const [at, id] = scan.after;
     const isBeyond = raw(scan.descending ? '<' : '>');
     conditions.push(sql`(${column}, id) ${isBeyond} (${at}::timestamptz, ${id})`);
@@ -188,8 +221,8 @@ function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
 }
 
 /** The status is written out, because only then does PostgreSQL see that a partial index holds the rows. */
-function isStatus(status: DeadLetterStatus): Sql {
-  return raw(status === 'pending' ? `status = 'pending'` : `status = 'abandoned'`);
+function isStatus(status: DeliveryStatus): Sql {
+  return raw(`status = '${deliveryStatuses.find((known) => known === status)}'`);
 }
 
 function soughtConditions({ q, outcome, ...sought }: Sought): Sql[] {

@@ -369,7 +369,7 @@ test.each(['a table of one row', 'a row that was left of many'])(
     // A look reads eight blocks; to plan it takes four of each index, for three places in the statement. A scan reads two
     // blocks of the index for each lane; a claim of ten rows reads and writes each, and so do ten outcomes, which also
     // write each into the indexes.
-    expect(blocksRead.scan).toBeLessThan(220);
+    expect(blocksRead.scan).toBeLessThan(210);
     expect(blocksRead.look).toBeLessThan(70);
     expect(blocksRead.claim).toBeLessThan(200);
     // What is discarded leaves most of the indexes, and counts of two kinds.
