@@ -67,6 +67,7 @@ test('what is replayed is followed and cancelled in the panel of the endpoint', 
   const drawer = drawerOf(page);
   await drawer.getByText(/Replay \S+: running, \d+ of \d+ deliveries sent on/).waitFor();
   await drawer.getByRole('button', { name: 'CANCEL…' }).click();
+  await dialog.getByText('What it has queued is sent, the rest is not.').waitFor();
   await dialog.getByRole('button', { name: 'Cancel it' }).click();
   await drawer.getByText(/Replay \S+: cancelled/).waitFor();
 });

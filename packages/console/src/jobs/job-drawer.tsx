@@ -1,9 +1,7 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { api } from '../api/client.ts';
 import type { ListedJob } from '../api/types.ts';
-import { useAct } from '../ui/act.ts';
-import { AskButton } from '../ui/confirm-dialog.tsx';
+import { CancelJob } from '../ui/cancel-job.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
@@ -13,11 +11,9 @@ import { JobMark } from '../ui/job-line.tsx';
 import { At } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
-import { notify } from '../ui/toasts.tsx';
 import { shellLine } from '../ui/words.ts';
 import { PauseButton, ReplayFacts } from './replay-part.tsx';
 import {
-  afterCancel,
   followMillis,
   isMoving,
   isOpen,
@@ -62,17 +58,8 @@ export function JobDrawer({ id, onClose }: { id: string; onClose: () => void }):
 
 /** The way to the job's own place, and CANCEL for whoever may while it has not ended. It asks first. */
 function Actions({ job }: { job: ListedJob }): ReactNode {
-  const { id, kind, summary } = job;
   const { actor, hasScope } = useSession();
-  const cancel = useAct({
-    call: () => api.post<ListedJob>(`/jobs/${encodeURIComponent(id)}/cancel`, undefined),
-    onDone: () => notify({ text: `Cancelled ${id}` }),
-    failed: `Not cancelled: ${id}`,
-    // The page of its kind shows the job, too.
-    changes: (client) => client.invalidateQueries(),
-  });
   const { text, href } = jobPlace(job);
-  const after = isOpen(job) ? afterCancel[kind] : undefined;
   const isAllowed = hasScope('admin') || job.requested_by === actor.name;
   return (
     <div className="drawer-actions">
@@ -80,17 +67,7 @@ function Actions({ job }: { job: ListedJob }): ReactNode {
         {text}
       </Button>
       {isAllowed && <PauseButton job={job} />}
-      {after !== undefined && isAllowed && (
-        <AskButton
-          text="CANCEL…"
-          isBusy={cancel.isPending}
-          title={`Cancel this ${jobNames[kind]}?`}
-          answer="Cancel it"
-          onYes={() => cancel.mutate()}
-        >
-          {`${summary} ${after}`}
-        </AskButton>
-      )}
+      {isAllowed && isOpen(job) && <CancelJob job={job} />}
     </div>
   );
 }

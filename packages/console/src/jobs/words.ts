@@ -1,5 +1,5 @@
 import type { ListedJob } from '../api/types.ts';
-import { type JobKindName, workStates } from '../api/values.ts';
+import { workStates } from '../api/values.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import type { ShownState } from '../ui/job-line.tsx';
 import { countOf } from '../ui/words.ts';
@@ -33,13 +33,6 @@ export const followMillis = 2_000;
 export function isMoving({ state }: Pick<ListedJob, 'state'>): boolean {
   return state === 'queued' || state === 'running';
 }
-
-/** What becomes of a job that is cancelled, for the kinds that can be. The others go on to their end. */
-export const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
-  export: 'Nothing of its file is kept.',
-  retry: 'What it has queued is sent; the rest stays as it is.',
-  replay: 'What it has queued is sent, the rest is not.',
-};
 
 /** Whole percents, rounded down, so that 100 % means all of it; null while nobody knows how much there is. */
 export function percentText({ progress }: Pick<ListedJob, 'progress'>): string | null {

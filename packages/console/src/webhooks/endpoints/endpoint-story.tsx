@@ -1,9 +1,7 @@
 import type { ReactNode } from 'react';
-import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointStory } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
-import { useAct } from '../../ui/act.ts';
-import { AskButton } from '../../ui/confirm-dialog.tsx';
+import { CancelJob } from '../../ui/cancel-job.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
 import { stringifySearch } from '../../ui/hash-state.ts';
@@ -11,11 +9,9 @@ import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
 import { Moment, usePageNow } from '../../ui/marks.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
-import { notify } from '../../ui/toasts.tsx';
 import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { JobLink } from '../marks.tsx';
-import { webhooksKey } from '../query-keys.ts';
 import { type DeliveriesSearch, type DlqSearch, deliveryHref } from '../search.ts';
 import classes from './endpoint-story.module.css';
 
@@ -270,12 +266,6 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
 function ReplayLine({ replay }: { replay: EndpointStory['replays'][number] }): ReactNode {
   const { id, state, rows_done: done, rows_total: total, waits_for_endpoint: waits } = replay;
   const { hasScope } = useSession();
-  const cancel = useAct({
-    call: () => api.post<unknown>(`/jobs/${encodeURIComponent(id)}/cancel`, undefined),
-    onDone: () => notify({ text: `Cancelled ${id}` }),
-    failed: `Not cancelled: ${id}`,
-    changes: webhooksKey,
-  });
   const isOpen = state === 'running' || state === 'paused';
   return (
     <li>
@@ -286,16 +276,7 @@ function ReplayLine({ replay }: { replay: EndpointStory['replays'][number] }): R
       {isOpen && hasScope('deliveries:retry') && !hasScope('dlq:operate') && (
         <>
           {' '}
-          <AskButton
-            text="CANCEL…"
-            isSmall
-            isBusy={cancel.isPending}
-            title="Cancel this replay?"
-            answer="Cancel it"
-            onYes={() => cancel.mutate()}
-          >
-            What it has queued is sent all the same.
-          </AskButton>
+          <CancelJob job={{ id, kind: 'replay' }} isSmall />
         </>
       )}
     </li>
