@@ -52,7 +52,7 @@ test('nothing is to do while no job is running', async () => {
 
 test('a batch by a rate reads about as much as it takes of a failure class', async () => {
   await seedDeliveries(db, endpoint, 3000, { failureClass: 'reset' });
-  await makeBulkJob(db, 'rty_c', { status: 'abandoned', failure_class: 'reset', rate: 40 });
+  await makeBulkJob(db, 'rty_c', { status: 'abandoned', failure_class: 'reset', rate: 100 });
   await db.query(sql`analyze deliveries`);
   const blocks = await blocksOf(db, batch);
   expect(blocks['deliveries'], JSON.stringify(blocks)).toBeLessThan(100);
