@@ -1,29 +1,29 @@
-import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { MadePortalLink, NewPortalLink } from '../api/types.ts';
-import { Copied } from '../ui/copy-button.tsx';
 import { ActionForm } from '../ui/form.tsx';
+import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
 import { Instant } from '../ui/marks.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useForm } from '../ui/use-form.ts';
 import { accessKey } from './use-access.ts';
 
 /** The form for a link into the portal. When it is made, the panel shows it, this once. */
 export function NewLinkPanel({ onClose }: { onClose: () => void }): ReactNode {
-  const [made, setMade] = useState<MadePortalLink | null>(null);
   return (
-    <Panel
-      kind="PORTAL"
-      title={made === null ? 'new link' : made.tenant}
-      id="new-link"
-      closeLabel="Close the new link"
+    <MakePanel<MadePortalLink>
+      what="link"
+      nameOf={({ tenant }) => tenant}
+      form={(onMade) => <LinkForm onMade={onMade} />}
       onClose={onClose}
     >
-      <PanelBody>
-        {made === null ? <LinkForm onMade={setMade} /> : <Made link={made} onClose={onClose} />}
-      </PanelBody>
-    </Panel>
+      {({ url, expires_at: end }) => (
+        <ShownOnce secret={url} noun="link" answer="I have handed it on" onClose={onClose}>
+          The link opens once, and what it opened ends <Instant at={end} />. It is shown this once:
+          hand it on now.
+        </ShownOnce>
+      )}
+    </MakePanel>
   );
 }
 
@@ -71,22 +71,5 @@ function LinkForm({ onMade }: { onMade: (link: MadePortalLink) => void }): React
       <NativeSelect label="Ends" {...form.choice('seconds')} data={lasting} />
       <Checkbox label="To look only, and change nothing" {...form.box('isReading')} />
     </ActionForm>
-  );
-}
-
-function Made({ link, onClose }: { link: MadePortalLink; onClose: () => void }): ReactNode {
-  return (
-    <>
-      <p className="muted">
-        The link opens once, and what it opened ends <Instant at={link.expires_at} />. It is shown
-        this once: hand it on now.
-      </p>
-      <Copied text={link.url} label="Copy the link" isSecret />
-      <div className="flex wrap end gap-8">
-        <Button variant="filled" onClick={onClose}>
-          I have handed it on
-        </Button>
-      </div>
-    </>
   );
 }

@@ -1,5 +1,5 @@
-import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeTarget, NewTarget } from '../api/types.ts';
 import {
@@ -9,28 +9,34 @@ import {
   type Severity,
   type TargetKind,
 } from '../api/values.ts';
-import { Copied } from '../ui/copy-button.tsx';
 import { ActionForm } from '../ui/form.tsx';
-import { Panel, PanelBody } from '../ui/panel.tsx';
+import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
 import { useForm } from '../ui/use-form.ts';
 import { noticesKey } from './use-access.ts';
 import { addressOf } from './words.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
 export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode {
-  const [made, setMade] = useState<MadeTarget | null>(null);
   return (
-    <Panel
-      kind="NOTICES"
-      title={made === null ? 'tell somebody' : addressOf(made)}
-      id="new-target"
-      closeLabel="Close the new target"
+    <MakePanel<MadeTarget>
+      what="target"
+      nameOf={addressOf}
+      form={(onMade) => <TargetForm onMade={onMade} />}
       onClose={onClose}
     >
-      <PanelBody>
-        {made === null ? <TargetForm onMade={setMade} /> : <Made target={made} onClose={onClose} />}
-      </PanelBody>
-    </Panel>
+      {(target) => (
+        <ShownOnce
+          secret={target.secret}
+          noun="secret"
+          {...(target.secret === null && { answer: 'Close' })}
+          onClose={onClose}
+        >
+          <strong>{addressOf(target)}</strong> is told from now on. TEST in the list tries it.
+          {target.secret !== null &&
+            ' Its receiver checks signatures with this secret. It shows this once: keep it now.'}
+        </ShownOnce>
+      )}
+    </MakePanel>
   );
 }
 
@@ -114,28 +120,5 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
         </Checkbox.Group>
       )}
     </ActionForm>
-  );
-}
-
-function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }): ReactNode {
-  return (
-    <>
-      <p className="muted">
-        <strong>{addressOf(target)}</strong> is told from now on. TEST in the list tries it.
-      </p>
-      {target.secret !== null && (
-        <>
-          <p className="muted">
-            Its receiver checks signatures with this secret. It shows this once: keep it now.
-          </p>
-          <Copied text={target.secret} label="Copy the secret" isSecret />
-        </>
-      )}
-      <div className="flex wrap end gap-8">
-        <Button variant="filled" onClick={onClose}>
-          {target.secret === null ? 'Close' : 'I have kept it'}
-        </Button>
-      </div>
-    </>
   );
 }

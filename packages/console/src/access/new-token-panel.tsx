@@ -1,11 +1,11 @@
-import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import { Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes, scopeTexts } from '../api/values.ts';
-import { Copied } from '../ui/copy-button.tsx';
 import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
+import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import { useForm } from '../ui/use-form.ts';
@@ -13,19 +13,15 @@ import { accessKey } from './use-access.ts';
 
 /** The form for a new token. When it is made, the panel shows it, this once. */
 export function NewTokenPanel({ onClose }: { onClose: () => void }): ReactNode {
-  const [made, setMade] = useState<MadeToken | null>(null);
   return (
-    <Panel
-      kind="TOKEN"
-      title={made?.name ?? 'new'}
-      id="new-token"
-      closeLabel="Close the new token"
+    <MakePanel<MadeToken>
+      what="token"
+      nameOf={({ name }) => name}
+      form={(onMade) => <TokenForm onMade={onMade} />}
       onClose={onClose}
     >
-      <PanelBody>
-        {made === null ? <TokenForm onMade={setMade} /> : <Made token={made} onClose={onClose} />}
-      </PanelBody>
-    </Panel>
+      {(token) => <Made token={token} onClose={onClose} />}
+    </MakePanel>
   );
 }
 
@@ -191,19 +187,17 @@ export function RotatePanel({ id, onClose }: { id: string; onClose: () => void }
 
 function Made({ token, onClose }: { token: MadeToken; onClose: () => void }): ReactNode {
   return (
-    <>
-      <p className="muted">
-        This is the token of <strong>{token.name}</strong>. It is shown this once: hand it on now.
-      </p>
-      <Copied text={token.token} label="Copy the token" isSecret />
-      <p className="muted">
-        It signs in to this console, and to the command line with <code>svcctl login</code>.
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button variant="filled" onClick={onClose}>
-          I have kept it
-        </Button>
-      </div>
-    </>
+    <ShownOnce
+      secret={token.token}
+      noun="token"
+      below={
+        <p className="muted">
+          It signs in to this console, and to the command line with <code>svcctl login</code>.
+        </p>
+      }
+      onClose={onClose}
+    >
+      This is the token of <strong>{token.name}</strong>. It is shown this once: hand it on now.
+    </ShownOnce>
   );
 }

@@ -24,8 +24,8 @@ export function NewSchedulePanel(props: {
 }): ReactNode {
   return (
     <Panel
-      kind="EXPORTS"
-      title="a schedule"
+      kind="NEW SCHEDULE"
+      title=""
       id="new-schedule"
       closeLabel="Close the new schedule"
       onClose={props.onClose}

@@ -1,4 +1,4 @@
-import { Button, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
+import { Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type {
@@ -9,8 +9,8 @@ import type {
   NewEndpoint,
 } from '../../api/types.ts';
 import { orderings, stuckRules } from '../../api/values.ts';
-import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm } from '../../ui/form.tsx';
+import { ShownOnce } from '../../ui/make-panel.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { useForm } from '../../ui/use-form.ts';
 import { useOnlyTenant } from '../only-tenant.ts';
@@ -313,22 +313,18 @@ export function SecretDialog(props: {
       title="The secret of the endpoint"
     >
       {endpoint !== null && (
-        <>
-          <p className="muted">
-            Its receiver checks signatures with it. It shows this once: keep it now.
-          </p>
-          <Copied text={endpoint.secret} label="Copy the secret" isSecret />
-          {endpoint.warnings?.map((text) => (
+        <ShownOnce
+          secret={endpoint.secret}
+          noun="secret"
+          below={endpoint.warnings?.map((text) => (
             <p key={text} className="muted">
               Mind: {text}
             </p>
           ))}
-          <div className="flex wrap end gap-8">
-            <Button variant="filled" onClick={onClose}>
-              I have kept it
-            </Button>
-          </div>
-        </>
+          onClose={onClose}
+        >
+          Its receiver checks signatures with it. It shows this once: keep it now.
+        </ShownOnce>
       )}
     </Modal>
   );
