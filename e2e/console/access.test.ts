@@ -103,7 +103,7 @@ test('the log is verified, tells acts as sentences, and is filtered by act and t
   await page.getByLabel('What', { exact: true }).selectOption('sign-ins and sessions');
   await rowsOf(page).filter({ hasText: 'the token' }).first().waitFor({ state: 'detached' });
   await entryOf(page, 'signed in').waitFor();
-  await page.getByLabel('What', { exact: true }).selectOption('any act');
+  await page.getByLabel('What', { exact: true }).selectOption('Any action');
   await page.getByLabel('Text in who, what or a detail').fill('FIRST ADMIN');
   await page.waitForURL(/text=FIRST/);
   await entryOf(page, 'made the token first admin').waitFor();

@@ -205,6 +205,56 @@ test('shows the filters of a phone once they are asked for, and how many are set
   expect(await tenant.isVisible()).toBe(false);
 });
 
+/** The fields of the filters that are seen. */
+const fieldsOf = (page: Page) =>
+  page.locator('fieldset[aria-label^="Filters of"] :is(input, select):visible');
+
+test('has three filters at most above a list, and the others with a button', async () => {
+  const page = await openQueue();
+  const lists = ['/dlq', '/deliveries', '/incidents', '/endpoints', '/jobs', '/exports'];
+  for (const place of [...lists, '/access?view=audit', '/retention?view=journal']) {
+    await page.goto(`/#${place}`);
+    await fieldsOf(page).first().waitFor();
+    expect(await fieldsOf(page).count(), place).toBeLessThanOrEqual(3);
+  }
+  await page.goto('/#/deliveries');
+  await page.getByRole('button', { name: 'More filters' }).press('Enter');
+  await page.keyboard.press('Tab');
+  const endpoint = page.getByLabel('Endpoint', { exact: true });
+  await endpoint.and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: 'Fewer filters' }).press('Enter');
+  await endpoint.waitFor({ state: 'hidden' });
+});
+
+test('says of each filter that a link sets what it is, and removes it by its ×', async () => {
+  const page = await openQueue();
+  const { data } = (await webhooks.service.call('GET', '/webhook/endpoints?tenant=acme')).json;
+  const [{ id, url }] = data;
+  await page.goto(`/#/deliveries?tenant=acme&endpoint=${id}&class=dns&from=2001-01-01`);
+  const chip = (text: string) =>
+    page.getByRole('button', { name: `${text} ×, remove this filter` });
+  await chip(`Endpoint acme · ${url.replace('http://', '')}`).click();
+  await page.waitForURL(/tenant=acme&class=dns&from=2001-01-01$/);
+  await chip('Days 2001-01-01..').click();
+  await page.waitForURL(/tenant=acme&class=dns$/);
+  // What only links set has no field.
+  await page.goto('/#/deliveries?job=rtry_0123456789abcdef&outcome=delivered');
+  await chip('Outcome delivered').waitFor();
+  await page.getByRole('button', { name: 'More filters' }).click();
+  expect(await page.getByRole('textbox', { name: /^Job/ }).count()).toBe(0);
+  await chip('Job rtry…cdef').click();
+  await page.waitForURL(/deliveries$/);
+});
+
+test('filters the queue by what failed', async () => {
+  const page = await openQueue();
+  const all = await rowsOf(page).count();
+  await page.getByRole('button', { name: 'More filters' }).click();
+  await page.getByLabel('Failure', { exact: true }).selectOption({ index: 1 });
+  await page.waitForURL(/failure=/);
+  await expect.poll(() => rowsOf(page).count(), patient).toBeLessThan(all);
+});
+
 test('gives axe nothing to find', async () => {
   const page = await openQueue();
   await head(page, 'ID').focus();

@@ -41,6 +41,7 @@ test('filters incidents by what the hash keeps, and clears the filters', async (
   expect(await rowOf(page, lonely).innerText()).toContain('none: no endpoint took it');
   await page.getByLabel('Tenant, exactly').fill('acme');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(16);
+  await page.getByRole('button', { name: 'More filters' }).click();
   await page.getByLabel('Store, exactly').fill('AUS');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
   expect(await rowOf(page, big).innerText()).toMatch(/incident\.updated[\s\S]*1 abandoned/);
@@ -58,6 +59,7 @@ test('filters incidents by what the hash keeps, and clears the filters', async (
 
   // A range that is open at one end.
   const days = page.getByLabel(/^Days by UTC/);
+  await page.getByRole('button', { name: 'More filters' }).click();
   await days.fill('2001-01-01..');
   await page.keyboard.press('Enter');
   await expect.poll(() => hashOf(page), patient).toBe('#/incidents?from=2001-01-01');

@@ -150,7 +150,7 @@ test('leads from the bar of a month to the moves of its days', async () => {
   const month = (await chart.getAttribute('aria-valuetext'))?.slice(0, 7) ?? '';
   await chart.press('Enter');
   await expectHash(page, `month=${month}&view=journal`);
-  await page.getByLabel('Month, exactly').waitFor();
+  await page.getByRole('button', { name: `Month ${month} ×, remove this filter` }).waitFor();
 
   // In the panel of a tenant, to those of the tenant.
   await page.goto(page.url().replace(/#.*/, '#/retention?panel=tenant/TX'));

@@ -66,7 +66,7 @@ const withoutUnread: Plugin = {
     handler: (code, id) => ({
       code: id.endsWith('view.ts')
         ? code
-            .replace(/\b(help|value):\s*'[^'\n]*',?/g, '')
+            .replace(/\b(help|value):\s*'(?!id')[^'\n]*',?/g, '')
             .replace(/dayFilters\('[^'\n]*'\)/g, "dayFilters('')")
         : code,
       moduleSideEffects: false,

@@ -4,37 +4,30 @@ import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict, Page } from '../api/types.ts';
 import { auditFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
-import { ChoiceFilter, ListFilters } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
-import classes from '../ui/list-page.module.css';
 import { ListBar } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
 import { CutText } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { type Column, offered } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { PagedList } from '../ui/table/list.tsx';
-import type { UpdateSearch } from '../ui/use-search.ts';
+import { FilteredList } from '../ui/table/filtered-list.tsx';
 import accessClasses from './access.module.css';
-import type { AccessSearch } from './search.ts';
+import type { AccessPlace } from './search.ts';
 import { namesIn, sentenceOf } from './sentence.ts';
 import { accessKey, useTokens } from './use-access.ts';
 import { changesOf, entryKeyOf, valueText } from './words.ts';
 
 /** The audit log, newest first, with its filters and the proof that nobody changed it. */
-export function AuditView(props: {
-  views: ReactNode;
-  search: AccessSearch;
-  update: UpdateSearch<AccessSearch>;
-  /** The key of the entry that the panel shows. */
-  open: string | undefined;
-  onOpen: (place: string) => void;
-}): ReactNode {
-  const { views, search, update } = props;
+export function AuditView({ page, views }: { page: AccessPlace; views: ReactNode }): ReactNode {
+  const [search] = page;
   const params = listParams(auditFilters, search);
   const list = useRead<Page<AuditEntry>>([...accessKey, 'audit', params], '/audit', { params });
   const entries = list.data?.data;
+  // A token that was revoked is in no list, but its entries stay.
+  const tokens = useTokens().data?.data ?? [];
+  const names = Object.fromEntries(tokens.map(({ id, name }) => [id, name]));
   const columns = useMemo(() => columnsFor(entries ?? []), [entries]);
   const check = useAct({
     call: () => api.post<AuditVerdict>('/audit/verify', {}),
@@ -47,9 +40,6 @@ export function AuditView(props: {
           Verify the log
         </Button>
       </ListBar>
-      <div className={classes.bar}>
-        <AuditFilters search={search} update={update} />
-      </div>
       {check.data?.ok === false && (
         <ul className={`line-under ${accessClasses.problems}`}>
           {check.data.problems.map(({ message }) => (
@@ -57,20 +47,21 @@ export function AuditView(props: {
           ))}
         </ul>
       )}
-      <PagedList
+      <FilteredList
+        page={page}
+        opens="entry"
         list="audit"
         label="Audit log"
         one="entry"
         many="entries"
+        queries={[]}
         columns={columns}
         keyOf={entryKeyOf}
         query={list}
-        search={search}
-        update={update}
         filters={auditFilters}
+        searched="text"
+        filterWords={{ actor: names, action: actions }}
         words={{ noMatch: 'No entry matches', none: 'Nothing was done yet' }}
-        open={props.open}
-        onOpen={props.onOpen}
       />
     </>
   );
@@ -96,68 +87,23 @@ function Verdict({ verdict }: { verdict: AuditVerdict | undefined }): ReactNode 
   );
 }
 
-function AuditFilters(props: {
-  search: AccessSearch;
-  update: UpdateSearch<AccessSearch>;
-}): ReactNode {
-  const { search, update } = props;
-  const tokens = useTokens();
-  const known = tokens.data?.data ?? [];
-  const choices = known.map(({ id, name }) => ({ value: id, label: name }));
-  // A token that was revoked is in no list, but its entries stay.
-  if (search.actor !== undefined && !known.some(({ id }) => id === search.actor)) {
-    choices.push({ value: search.actor, label: search.actor });
-  }
-  return (
-    <ListFilters
-      label="Filters of the audit log"
-      filters={auditFilters}
-      search={search}
-      update={update}
-      searched="text"
-      isClearable={false}
-      own={{
-        actor: (
-          <ChoiceFilter
-            label="Who"
-            any="anybody"
-            choices={choices}
-            value={search.actor}
-            onChange={(actor) => update({ actor, cursor: undefined })}
-          />
-        ),
-        action: (
-          <ChoiceFilter
-            label="What"
-            any="any act"
-            choices={actions}
-            value={search.action}
-            onChange={(action) => update({ action, cursor: undefined })}
-          />
-        ),
-      }}
-    />
-  );
-}
-
-const actions = (
-  [
-    ['token.', 'tokens'],
-    ['session.', 'sign-ins and sessions'],
-    ['approval.', 'what a second person confirms'],
-    ['export.', 'exports and downloads'],
-    ['schedule.', 'schedules'],
-    ['tag.', 'tags'],
-    ['version.', 'versions'],
-    ['endpoint.', 'endpoints'],
-    ['delivery.', 'single dead letters'],
-    ['retry_job.', 'retries in bulk'],
-    ['purge_job.', 'purges in bulk'],
-    ['retention.', 'retention'],
-    ['records.', 'erasures'],
-    ['audit.', 'the log itself'],
-  ] as const
-).map(([value, label]) => ({ value: value as string, label }));
+/** How actions begin, and what they do. */
+const actions = {
+  'token.': 'tokens',
+  'session.': 'sign-ins and sessions',
+  'approval.': 'what a second person confirms',
+  'export.': 'exports and downloads',
+  'schedule.': 'schedules',
+  'tag.': 'tags',
+  'version.': 'versions',
+  'endpoint.': 'endpoints',
+  'delivery.': 'single dead letters',
+  'retry_job.': 'retries in bulk',
+  'purge_job.': 'purges in bulk',
+  'retention.': 'retention',
+  'records.': 'erasures',
+  'audit.': 'the log itself',
+} as const;
 
 const column = columnsOf<AuditEntry>();
 

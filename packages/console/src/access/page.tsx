@@ -19,7 +19,8 @@ import { TokensView } from './tokens-view.tsx';
 
 /** The page ACCESS: who may come in, who is in, who did what, and who is told of what is wrong. */
 export function AccessPage(): ReactNode {
-  const [search, update, panel] = usePageSearch('/access', validateAccessSearch, accessPanels);
+  const page = usePageSearch('/access', validateAccessSearch, accessPanels);
+  const [search, update, panel] = page;
   const isAdmin = useSession().hasScope('admin');
   const mayShow = accessViews.filter((each) => isAdmin || !adminViews.includes(each));
   const view = mayShow.find((each) => each === search.view) ?? 'tokens';
@@ -59,15 +60,7 @@ export function AccessPage(): ReactNode {
         <ApprovalsView views={views} open={approval} onOpen={(id) => panel.open('approval', id)} />
       )}
       {view === 'portal' && <PortalView views={views} onNew={() => panel.open('new-link')} />}
-      {view === 'audit' && (
-        <AuditView
-          views={views}
-          search={search}
-          update={update}
-          open={entry}
-          onOpen={(place) => panel.open('entry', place)}
-        />
-      )}
+      {view === 'audit' && <AuditView page={page} views={views} />}
       {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
       {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-link' && <NewLinkPanel onClose={panel.close} />}

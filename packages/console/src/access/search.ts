@@ -1,5 +1,6 @@
 import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
+import type { PageSearch } from '../ui/use-search.ts';
 
 export const accessViews = [
   'tokens',
@@ -16,7 +17,7 @@ type AccessView = (typeof accessViews)[number];
 export const adminViews: readonly AccessView[] = ['approvals', 'portal', 'notices'];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
-export type AccessSearch = ListSearch<typeof auditFilters> & {
+type AccessSearch = ListSearch<typeof auditFilters> & {
   /** Undefined means the tokens. */
   view?: AccessView;
 };
@@ -30,6 +31,9 @@ export const accessPanels = [
   'entry',
   'new-target',
 ] as const;
+
+/** The state of the page, with its panel. */
+export type AccessPlace = PageSearch<AccessSearch, (typeof accessPanels)[number]>;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

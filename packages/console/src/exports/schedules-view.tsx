@@ -3,67 +3,43 @@ import { type ReactNode, useMemo } from 'react';
 import type { Schedule } from '../api/types.ts';
 import type { ScheduleState } from '../api/values.ts';
 import { scheduleFilters } from '../api/views.ts';
-import { ListFilters } from '../ui/filters.tsx';
 import { JobMark } from '../ui/job-line.tsx';
-import { ListBar, NewButton } from '../ui/list-page.tsx';
-import type { Change } from '../ui/list-search.ts';
+import { NewButton } from '../ui/list-page.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { PagedList } from '../ui/table/list.tsx';
-import type { ExportsSearch } from './search.ts';
+import { FilteredList } from '../ui/table/filtered-list.tsx';
+import type { ExportsPlace } from './search.ts';
 import { useRunNow, useSchedules } from './use-schedules.ts';
 
 /** The schedules: when each runs next, what it delivered last, and whether that went well. */
 export function SchedulesView(props: {
+  page: ExportsPlace;
   views: ReactNode;
-  search: ExportsSearch;
-  update: (change: Change) => void;
   isAdmin: boolean;
-  open: string | undefined;
-  onOpen: (id: string) => void;
-  onNew: () => void;
 }): ReactNode {
-  const { search, update, isAdmin } = props;
-  const list = useSchedules(search);
+  const { page, views, isAdmin } = props;
+  const list = useSchedules(page[0]);
   const { mutate: run } = useRunNow();
   const columns = useMemo(
     () => (isAdmin ? [...factColumns, actionColumn(run)] : factColumns),
     [isAdmin, run],
   );
   return (
-    <>
-      <ListBar
-        left={
-          <>
-            {props.views}
-            <ListFilters
-              label="What is shown"
-              filters={scheduleFilters}
-              search={search}
-              update={update}
-              searched="tenant"
-            />
-          </>
-        }
-        queries={[list]}
-      >
-        {isAdmin && <NewButton what="schedule" onClick={props.onNew} />}
-      </ListBar>
-      <PagedList
-        list="schedules"
-        label="Schedules"
-        one="schedule"
-        columns={columns}
-        keyOf={idOf}
-        query={list}
-        search={search}
-        update={update}
-        filters={scheduleFilters}
-        words={{ none: 'No schedules yet', advice }}
-        open={props.open}
-        onOpen={props.onOpen}
-      />
-    </>
+    <FilteredList
+      page={page}
+      opens="schedule"
+      one="schedule"
+      views={views}
+      actions={
+        isAdmin && <NewButton what="schedule" onClick={() => page[2].open('new-schedule')} />
+      }
+      columns={columns}
+      keyOf={idOf}
+      query={list}
+      filters={scheduleFilters}
+      searched="tenant"
+      words={{ advice }}
+    />
   );
 }
 

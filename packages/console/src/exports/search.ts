@@ -1,5 +1,6 @@
 import { exportFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
+import type { PageSearch } from '../ui/use-search.ts';
 
 export const exportsViews = ['exports', 'schedules'] as const;
 type ExportsView = (typeof exportsViews)[number];
@@ -12,6 +13,9 @@ export type ExportsSearch = ListSearch<typeof exportFilters> & {
 
 /** The panels of the page: an export job or a schedule, by its id, and a new schedule. */
 export const exportsPanels = ['export', 'schedule', 'new-schedule'] as const;
+
+/** The state of the page, with its panel. */
+export type ExportsPlace = PageSearch<ExportsSearch, (typeof exportsPanels)[number]>;
 
 export function validateExportsSearch(search: Record<string, unknown>): ExportsSearch {
   const view = exportsViews.find((each) => each !== 'exports' && each === search.view);

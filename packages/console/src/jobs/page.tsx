@@ -1,17 +1,15 @@
 import type { ReactNode } from 'react';
 import type { ListedJob, Page } from '../api/types.ts';
 import { jobFilters } from '../api/views.ts';
-import { ListFilters } from '../ui/filters.tsx';
 import { jobNames } from '../ui/job-kinds.ts';
 import { JobMark } from '../ui/job-line.tsx';
-import classes from '../ui/list-page.module.css';
 import { ListPage } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
-import { PollNote, pollMillis, useRead } from '../ui/poll.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { PagedList } from '../ui/table/list.tsx';
+import { FilteredList } from '../ui/table/filtered-list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { JobDrawer } from './job-drawer.tsx';
 import { jobsPanels, validateJobsSearch } from './search.ts';
@@ -19,7 +17,8 @@ import { followMillis, isMoving, percentText, shownState, stateWords } from './w
 
 /** The page JOBS: what runs now, what ended and how, and who asked for it, of all kinds that the token may read. */
 export function JobsPage(): ReactNode {
-  const [search, update, panel] = usePageSearch('/jobs', validateJobsSearch, jobsPanels);
+  const page = usePageSearch('/jobs', validateJobsSearch, jobsPanels);
+  const [search, , panel] = page;
   const open = panel.idOf('job');
   const maySee = seeing.some(useSession().hasScope);
   const params = listParams(jobFilters, search);
@@ -27,37 +26,23 @@ export function JobsPage(): ReactNode {
     params,
     follow: [({ data }) => data.some(isMoving), followMillis],
   });
-  const millis = list.data?.data.some(isMoving) ? followMillis : pollMillis;
   return (
     <ListPage>
-      <div className={classes.bar}>
-        <ListFilters
-          label="What is shown"
-          className={classes.short}
-          filters={jobFilters}
-          search={search}
-          update={update}
-          searched="tenant"
-          words={jobNames}
-        />
-        <PollNote queries={[list]} millis={millis} />
-      </div>
-      <PagedList
-        list="jobs"
-        label="Jobs"
+      <FilteredList
+        page={page}
+        opens="job"
         one="job"
+        millis={list.data?.data.some(isMoving) ? followMillis : undefined}
         columns={columns}
         keyOf={idOf}
         query={list}
-        search={search}
-        update={update}
         filters={jobFilters}
+        searched="tenant"
+        filterWords={{ kind: jobNames }}
         words={{
           none: maySee ? 'No jobs yet' : 'This token may not see any jobs',
           advice: whatIsListed,
         }}
-        open={open}
-        onOpen={(id) => panel.open('job', id)}
       />
       {open !== undefined && <JobDrawer id={open} onClose={panel.close} />}
     </ListPage>

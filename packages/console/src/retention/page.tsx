@@ -6,45 +6,44 @@ import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
 import { moveFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
 import type { PanelPlace } from '../ui/panel-place.ts';
-import { PollNote } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { PagedList } from '../ui/table/list.tsx';
-import { usePageSearch } from '../ui/use-search.ts';
-import { Bar } from './bar.tsx';
+import { FilteredList } from '../ui/table/filtered-list.tsx';
+import { type PageSearch, usePageSearch } from '../ui/use-search.ts';
 import { isAtWork, useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
 import { FailureAlert, Head, NeedsAdmin, StoreAlert, VerifyButton } from './head.tsx';
 import { JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
 import { Stepper } from './marks.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
 import { RunDialog } from './plan.tsx';
-import { type RetentionPanel, retentionPanels, validateRetentionSearch } from './search.ts';
+import {
+  type RetentionPanel,
+  type RetentionSearch,
+  retentionPanels,
+  tenantFilters,
+  validateRetentionSearch,
+} from './search.ts';
 import { TenantDrawer } from './tenants/tenant-drawer.tsx';
 import { tenantColumns } from './tenants/tenants-table.tsx';
 import { VerificationDrawer } from './verification-drawer.tsx';
-import { daysText, kindWords } from './words.ts';
+import { daysText, kindWords, shownState } from './words.ts';
 
 const IcebergDrawer = lazyPart('IcebergDrawer', () => import('./iceberg-drawer.tsx'));
 
 /** The page RETENTION: what is hot and what is cold, the policies, the journal of moves, and the verifications. */
 export function RetentionPage(): ReactNode {
-  const [search, update, panel] = usePageSearch(
-    '/retention',
-    validateRetentionSearch,
-    retentionPanels,
-  );
+  const page = usePageSearch('/retention', validateRetentionSearch, retentionPanels);
+  const [, update, panel] = page;
   const mayAct = useSession().hasScope('retention:manage');
-  const isJournal = search.view === 'journal';
   const head = { sums: useSums(), plan: usePlan({}, 1) };
-  const [failures, tenants, moves] = [useFailures(), useTenants(search), useMoves(search)];
+  const failures = useFailures();
   const [runs, verifications] = [useRuns(), useVerifications()];
   const verify = useVerify(verifications);
   const run = panel.idOf('run');
-  const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
   return (
     <ListPage>
       <StoreAlert store={head.plan.data?.store} />
@@ -59,55 +58,22 @@ export function RetentionPage(): ReactNode {
         onOpen={(month) => update({ view: 'journal', month, cursor: undefined })}
       />
       <JobLines runs={runs} verifications={verifications} />
-      <Bar
-        search={search}
-        update={update}
-        onDefaultPolicy={() => panel.open('tenant', '*')}
-        onIceberg={() => panel.open('iceberg')}
-      >
-        <PollNote queries={main} />
-        {mayAct ? (
-          <>
-            <VerifyButton isVerifying={verify.isBusy} onVerify={() => verify.start(undefined)} />
-            <Button variant="filled" onClick={() => panel.open('run')}>
-              RUN NOW…
-            </Button>
-          </>
-        ) : (
-          <NeedsAdmin what="RUN NOW and VERIFY" />
-        )}
-      </Bar>
-      {isJournal ? (
-        <PagedList
-          list="moves"
-          label="Journal of moves"
-          one="move"
-          columns={moveColumns}
-          keyOf={idOf}
-          query={moves}
-          search={search}
-          update={update}
-          filters={moveFilters}
-          words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
-          open={panel.idOf('move')}
-          onOpen={(id) => panel.open('move', id)}
-        />
-      ) : (
-        <PagedList
-          list="tenants"
-          label="Tenants"
-          one="tenant"
-          columns={tenantColumns}
-          keyOf={tenantOf}
-          query={tenants}
-          search={search}
-          update={update}
-          filters={{ q: search.q }}
-          words={{ none: 'No records yet' }}
-          open={panel.idOf('tenant')}
-          onOpen={(id) => panel.open('tenant', id)}
-        />
-      )}
+      <Lists
+        page={page}
+        head={[head.sums, head.plan]}
+        actions={
+          mayAct ? (
+            <>
+              <VerifyButton isVerifying={verify.isBusy} onVerify={() => verify.start(undefined)} />
+              <Button variant="filled" onClick={() => panel.open('run')}>
+                RUN NOW…
+              </Button>
+            </>
+          ) : (
+            <NeedsAdmin what="RUN NOW and VERIFY" />
+          )
+        }
+      />
       <Panels
         place={panel.place}
         mayAct={mayAct}
@@ -123,6 +89,73 @@ export function RetentionPage(): ReactNode {
         onStarted={runs.follow}
       />
     </ListPage>
+  );
+}
+
+/** The tenants, or the journal of moves. */
+function Lists(props: {
+  page: PageSearch<RetentionSearch, RetentionPanel>;
+  /** What stands above them. */
+  head: readonly UseQueryResult<unknown>[];
+  actions: ReactNode;
+}): ReactNode {
+  const { page, actions } = props;
+  const [search, update, panel] = page;
+  const isJournal = search.view === 'journal';
+  const [tenants, moves] = [useTenants(search), useMoves(search)];
+  const bar = {
+    page,
+    queries: [...props.head, isJournal ? moves : tenants],
+    views: (
+      <ViewSwitch
+        label="View"
+        views={['tenants', 'journal']}
+        view={isJournal ? 'journal' : 'tenants'}
+        onView={(view) =>
+          update({ view: view === 'journal' ? view : undefined, cursor: undefined })
+        }
+      />
+    ),
+    actions,
+  };
+  if (isJournal) {
+    return (
+      <FilteredList
+        {...bar}
+        opens="move"
+        label="Journal of moves"
+        one="move"
+        columns={moveColumns}
+        keyOf={idOf}
+        query={moves}
+        filters={moveFilters}
+        filterWords={{ state: { removed: shownState('removed') } }}
+        words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
+      />
+    );
+  }
+  return (
+    <FilteredList
+      {...bar}
+      opens="tenant"
+      one="tenant"
+      columns={tenantColumns}
+      keyOf={tenantOf}
+      query={tenants}
+      filters={tenantFilters}
+      searched="q"
+      beside={
+        <>
+          <Button variant="subtle" onClick={() => panel.open('tenant', '*')}>
+            Default policy…
+          </Button>
+          <Button variant="subtle" onClick={() => panel.open('iceberg')}>
+            Iceberg table…
+          </Button>
+        </>
+      }
+      words={{ none: 'No records yet' }}
+    />
   );
 }
 

@@ -1,15 +1,17 @@
 import { moveFilters } from '../api/views.ts';
-import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 import { panelHref } from '../ui/panel-place.ts';
 
 // The view state of the page RETENTION, as the hash has it.
 
-/** The filters are those of the journal. The cursor is that of the list that is shown. */
-export type RetentionSearch = ListSearch<typeof moveFilters> & {
+/** The filters of the tenants. */
+export const tenantFilters = {
+  q: { isUsual: true, title: 'Find tenant', label: 'Beginning of the tenant' },
+} as const;
+
+/** The other filters are those of the journal. The cursor is that of the list that is shown. */
+export type RetentionSearch = ListSearch<typeof moveFilters & typeof tenantFilters> & {
   view?: 'journal';
-  /** Filter of the tenants: how their names begin. */
-  q?: string;
 };
 
 type Raw = Record<string, unknown>;
@@ -19,11 +21,8 @@ const older = { open: 'tenant', move: 'move', verify: 'verification' } as const;
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateRetentionSearch(search: Raw): RetentionSearch {
   return {
-    ...readList(search, moveFilters, retentionPanels, older),
-    ...withoutUndefined({
-      view: search.view === 'journal' ? ('journal' as const) : undefined,
-      q: textOf(search.q),
-    }),
+    ...readList(search, { ...moveFilters, ...tenantFilters }, retentionPanels, older),
+    ...(search.view === 'journal' && { view: 'journal' }),
   };
 }
 

@@ -60,12 +60,19 @@ export function useHashSearch<S extends object>(
   return [search, change];
 }
 
-/** The view state that a page keeps in the hash, a function that changes fields of it, and its panel. */
+/** The view state of a page, a function that changes fields of it, and its panel. */
+export type PageSearch<S, Kind extends string> = [
+  search: S,
+  update: UpdateSearch<S>,
+  panel: PagePanel<Kind>,
+];
+
+/** The view state that a page keeps in the hash. */
 export function usePageSearch<S extends { panel?: string }, Kind extends string>(
   path: PagePath,
   validate: (raw: Record<string, unknown>) => S,
   kinds: readonly Kind[],
-): [S, UpdateSearch<S>, PagePanel<Kind>] {
+): PageSearch<S, Kind> {
   const [search, change] = useHashSearch(path, validate);
   const update = useCallback<UpdateSearch<S>>(
     (fields, options) => change((before) => validate({ ...before, ...fields }), options),

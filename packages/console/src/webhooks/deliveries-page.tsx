@@ -1,20 +1,17 @@
-import { Button } from '@mantine/core';
 import { type ReactNode, useCallback } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { failureWords, outcomeWords } from '../api/values.ts';
 import { deliveryFilters } from '../api/views.ts';
-import { ListFilters } from '../ui/filters.tsx';
-import { ListBar, ListPage } from '../ui/list-page.tsx';
+import { ListPage } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
 import { idOf } from '../ui/table/column.ts';
-import { PagedList } from '../ui/table/list.tsx';
+import { FilteredList } from '../ui/table/filtered-list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
-import { shortId } from '../ui/words.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
-import { EndpointFilter } from './dlq/dlq-bar.tsx';
-import { useOnlyTenant, useOwnColumns } from './only-tenant.ts';
+import { useEndpointNames } from './endpoint-names.ts';
+import { useOnlyTenant, useOwnColumns, useOwnFilters } from './only-tenant.ts';
 import { deliveriesKey } from './query-keys.ts';
 import { type DeliveriesSearch, deliveriesPanels, validateDeliveriesSearch } from './search.ts';
 import { useRetries } from './use-delivery.ts';
@@ -22,12 +19,10 @@ import { type Found, useFound } from './use-found.ts';
 
 /** The page DELIVERIES: webhooks in every state, newest first. */
 export function DeliveriesPage(): ReactNode {
-  const [search, update, panel] = usePageSearch(
-    '/deliveries',
-    validateDeliveriesSearch,
-    deliveriesPanels,
-  );
-  const tenant = useOnlyTenant();
+  const page = usePageSearch('/deliveries', validateDeliveriesSearch, deliveriesPanels);
+  const [search, , panel] = page;
+  const filters = useOwnFilters(deliveryFilters);
+  const endpoint = useEndpointNames(useOnlyTenant() ?? search.tenant);
   const columns = useOwnColumns(deliveryColumns);
   const list = useDeliveries(search);
   const open = panel.idOf('delivery');
@@ -42,64 +37,17 @@ export function DeliveriesPage(): ReactNode {
   );
   return (
     <ListPage>
-      <ListBar
-        left={
-          <ListFilters
-            label="Filters of the deliveries"
-            filters={deliveryFilters}
-            search={search}
-            update={update}
-            searched="text"
-            words={failureWords}
-            own={{
-              ...(tenant !== undefined && { tenant: null }),
-              // An id of any kind is asked for by the field `id`.
-              incident: search.incident && (
-                <Button
-                  title="Show those of all incidents"
-                  onClick={() => update({ incident: undefined, cursor: undefined })}
-                >
-                  {shortId(search.incident)} ×
-                </Button>
-              ),
-              endpoint: (
-                <EndpointFilter
-                  tenant={tenant ?? search.tenant}
-                  value={search.endpoint}
-                  onChange={(endpoint) => update({ endpoint, cursor: undefined })}
-                />
-              ),
-              // Whoever comes from a bulk job has both.
-              job: search.job !== undefined && (
-                <Button
-                  title="Show those of no job, too"
-                  onClick={() => update({ job: undefined, outcome: undefined, cursor: undefined })}
-                >
-                  {shortId(search.job)}
-                  {search.outcome !== undefined && ` · ${outcomeWords[search.outcome]}`} ×
-                </Button>
-              ),
-              outcome: null,
-            }}
-          />
-        }
-        queries={[list]}
-      />
-      <PagedList
-        list="deliveries"
-        label="Deliveries"
+      <FilteredList
+        page={page}
+        opens="delivery"
         one="delivery"
         many="deliveries"
         columns={columns}
         keyOf={idOf}
         query={list}
-        searching={list.searching}
-        search={search}
-        update={update}
-        filters={deliveryFilters}
-        words={{ none: 'No deliveries yet' }}
-        open={open}
-        onOpen={(id) => panel.open('delivery', id)}
+        filters={filters}
+        searched="text"
+        filterWords={{ endpoint, class: failureWords, outcome: outcomeWords }}
         onRetry={(id) => {
           if (isDead(id)) void retries.retry([id]);
           else notify({ text: 'Only pending and abandoned deliveries can be retried.' });

@@ -1,30 +1,38 @@
+import { bulkActions, deadLetterStatuses } from '../api/values.ts';
 import {
-  bulkActions,
-  type DeadLetterStatus,
-  deadLetterStatuses,
-  type FailureClass,
-} from '../api/values.ts';
-import { deliveryFilters, endpointFilters, incidentFilters } from '../api/views.ts';
-import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+  deadLetterFilters,
+  deliveryFilters,
+  endpointFilters,
+  incidentFilters,
+} from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
-import { panelHref, readPanel } from '../ui/panel-place.ts';
+import { panelHref } from '../ui/panel-place.ts';
 
 // The view state of the pages about webhooks, as the hash has it.
 
 /** The statuses of the queue in the order of the page: what needs a person comes first. */
 export const shownStatuses = [...deadLetterStatuses].reverse();
 
+const { status, tenant, endpoint, class: failure } = deadLetterFilters;
+
+/** The filters of the groups of the queue. */
+export const dlqGroupFilters = { tenant, endpoint, failure } as const;
+
+/** The filters of its rows. */
+export const dlqFilters = {
+  q: {
+    title: 'Target, error, id or key',
+    label: 'Part of the target or the error, or the beginning of an id or key',
+    isUsual: true,
+  },
+  ...dlqGroupFilters,
+} as const;
+
+/** What the hash has of the queue. Only rows of a chosen status are shown; those of the other are still counted. */
+const dlqFields = { ...dlqFilters, status } as const;
+
 /** View state of the page WEBHOOK DLQ. `endpoint` is an id, `q` a search text. */
-export type DlqSearch = {
-  /** Filter: only rows of this status are shown. Both statuses are still counted. */
-  status?: DeadLetterStatus;
-  tenant?: string;
-  endpoint?: string;
-  failure?: FailureClass;
-  q?: string;
-  view?: 'groups';
-  panel?: string;
-};
+export type DlqSearch = ListSearch<typeof dlqFields> & { view?: 'groups' };
 
 /** The panels of WEBHOOK DLQ: a delivery by its id, and what is done to all that the filters find, or to a group. */
 export const dlqPanels = ['delivery', ...bulkActions] as const;
@@ -54,17 +62,10 @@ type Raw = Record<string, unknown>;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateDlqSearch(search: Raw): DlqSearch {
-  const failure = textOf(search.failure);
-  return withoutUndefined({
-    status: deadLetterStatuses.find((status) => status === search.status),
-    tenant: textOf(search.tenant),
-    endpoint: textOf(search.endpoint),
-    // Failure classes are not checked here: the service refuses a wrong one.
-    failure: failure as FailureClass | undefined,
-    q: textOf(search.q),
-    view: search.view === 'groups' ? 'groups' : undefined,
-    panel: readPanel(search, dlqPanels, { delivery: 'delivery' }),
-  });
+  return {
+    ...readList(search, dlqFields, dlqPanels, { delivery: 'delivery' }),
+    ...(search.view === 'groups' && { view: 'groups' }),
+  };
 }
 
 export function validateDeliveriesSearch(search: Raw): DeliveriesSearch {

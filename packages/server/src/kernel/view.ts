@@ -14,8 +14,14 @@ export type Filter = {
   readonly help?: string;
   /** What that help calls the value, unless that is the name of the filter. */
   readonly value?: string;
+  /** What the console calls the filter, unless that is its name. */
+  readonly title?: string;
   /** What the field of the console says to those who do not see it, unless that is `Store, exactly`. */
   readonly label?: string;
+  /** People set it so often that its field always stands above the list; the others come with MORE FILTERS. */
+  readonly isUsual?: true;
+  /** Only links set it: the console says that it is in force, and has no field for it. */
+  readonly isLinked?: true;
 };
 
 export type Filters = Readonly<Record<string, Filter>>;
@@ -27,7 +33,7 @@ export type Chosen<F extends Filters> = {
     : string;
 };
 
-export const tenantFilter = { help: 'only of this tenant' } as const;
+export const tenantFilter = { help: 'only of this tenant', isUsual: true } as const;
 
 /** The first and the last day of what is listed. */
 export function dayFilters(help: string) {

@@ -9,10 +9,12 @@ import {
 
 export const endpointFilters = {
   tenant: tenantFilter,
-  health: { choices: endpointHealths, help: 'only those that fare so' },
+  health: { choices: endpointHealths, help: 'only those that fare so', isUsual: true },
   text: {
     param: 'q',
+    isUsual: true,
     help: 'only with this text in the URL or the description',
+    title: 'URL or description',
     label: 'Text in the URL or the description',
   },
 } as const;
@@ -25,7 +27,12 @@ const reachFilters = {
 export const deadLetterFilters = {
   status: { choices: deadLetterStatuses, help: 'pending or abandoned (required)' },
   ...reachFilters,
-  class: { param: 'failure_class', choices: failureClasses, help: 'only what failed so' },
+  class: {
+    param: 'failure_class',
+    title: 'Failure',
+    choices: failureClasses,
+    help: 'only what failed so',
+  },
 } as const;
 
 /** What lists of deliveries and of incidents are searched for. */
@@ -34,19 +41,28 @@ const searchFilters = {
     help: 'only of this type, or as "incident.*" of all that begin so',
     label: 'Type, exactly, or how types begin, as incident.*',
   },
-  class: { param: 'failure_class', choices: failureClasses, help: 'only what failed so' },
+  class: {
+    param: 'failure_class',
+    title: 'Failure',
+    choices: failureClasses,
+    help: 'only what failed so',
+  },
   code: {
     param: 'last_status',
     value: 'status',
     help: 'only with this last status of HTTP, as 503 or 5xx',
+    title: 'HTTP status',
     label: 'Last status of HTTP, as 503 or 5xx',
   },
   id: {
     help: 'of a delivery, an incident, an endpoint or a request, a webhook-id, or an idempotency key',
+    title: 'Id or key',
     label: 'Id of delivery, incident, endpoint or request, webhook-id or idempotency key',
   },
   text: {
+    isUsual: true,
     help: 'only with this text in the payload or in an answer, in any case',
+    title: 'Payload or answer',
     label: 'Text in the payload or in an answer',
   },
   ...dayFilters('only reported from this day on, as 2026-03-05 (UTC)'),
@@ -67,25 +83,27 @@ export const bulkFilters = {
 } as const;
 
 export const deliveryFilters = {
-  status: { choices: deliveryStatuses, help: 'only in this state' },
+  status: { choices: deliveryStatuses, help: 'only in this state', isUsual: true },
   ...reachFilters,
   incident: {
     param: 'incident_id',
     value: 'id',
     help: 'only of this incident',
-    label: 'Id of the incident',
+    // An id of any kind is asked for by the field `id`.
+    isLinked: true,
   },
   ...searchFilters,
   job: {
     param: 'job_id',
     value: 'id',
     help: 'only what this bulk retry, purge or replay has done',
-    label: 'Id of the job',
+    isLinked: true,
   },
   outcome: {
     choices: shownOutcomes,
     within: 'job',
     help: 'with --job: only what has become so since',
+    isLinked: true,
   },
 } as const;
 
@@ -93,7 +111,7 @@ export const deliveryFilters = {
 export const incidentFilters = {
   tenant: tenantFilter,
   store: { help: 'only of this store' },
-  deliveries: { choices: ['failed'] },
+  deliveries: { choices: ['failed'], isUsual: true },
   status: {
     param: 'delivery_status',
     choices: deliveryStatuses,

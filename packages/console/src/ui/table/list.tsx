@@ -53,15 +53,16 @@ export function List<Row>(props: ListProps<Row>): ReactNode {
 }
 
 /** What the hash has of a list that is read page by page. */
-type PagedSearch = { cursor?: string; panel?: string };
+export type PagedSearch = { cursor?: string; panel?: string };
 
-type PagedListProps<Row, Search> = Omit<
+export type PagedListProps<Row, Search> = Omit<
   ListProps<Row>,
   'queries' | 'rows' | 'name' | 'empty' | 'place'
 > & {
-  query: UseQueryResult<Page<Row> & { total?: number | null; searched_to?: string | null }>;
-  /** The search that goes on from page to page, where the list reads on by itself. */
-  searching?: Searching<string> | null;
+  query: UseQueryResult<Page<Row> & { total?: number | null; searched_to?: string | null }> & {
+    /** The search that goes on from page to page, where the list reads on by itself. */
+    readonly searching?: Searching<string> | null;
+  };
   /** The words for one row and for several. */
   one: string;
   many?: string;
@@ -77,8 +78,7 @@ type PagedListProps<Row, Search> = Omit<
 export function PagedList<Row, Search extends PagedSearch>(
   props: PagedListProps<Row, Search>,
 ): ReactNode {
-  const { query, one, many = `${one}s`, search, update, filters, words, ...rest } = props;
-  const { searching = null, ...list } = rest;
+  const { query, one, many = `${one}s`, search, update, filters, words, ...list } = props;
   const { noMatch = `No ${many} with these filters`, none, advice } = words;
   const isFiltered = hasFilter(search, filters);
   const clear = () => update(noneOf(filters) as Parameters<typeof update>[0]);
@@ -104,7 +104,6 @@ export function PagedList<Row, Search extends PagedSearch>(
       />
       <Pager
         list={query}
-        searching={searching}
         cursor={search.cursor}
         onCursor={(cursor) => update({ cursor } as Parameters<typeof update>[0])}
         one={one}
@@ -138,14 +137,14 @@ const placeText = (to: string, zone: Zone) => formatInstant(to.replace(/\.\d+/, 
 /** Buttons to the next page, by the cursor from the API, and back, by those through which this one was reached. */
 function Pager(props: {
   list: PagedListProps<unknown, unknown>['query'];
-  searching: Searching<string> | null;
   /** The cursor of this page; undefined on the first one. */
   cursor: string | undefined;
   onCursor: (cursor: string | undefined) => void;
   one: string;
   many: string;
 }): ReactNode {
-  const { list, searching, cursor, onCursor, one, many } = props;
+  const { list, cursor, onCursor, one, many } = props;
+  const { searching = null } = list;
   const [zone] = useZone();
   const way = useRef<(string | undefined)[]>([]);
   if (cursor === undefined) way.current = [];

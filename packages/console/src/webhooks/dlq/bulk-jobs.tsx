@@ -15,8 +15,8 @@ import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { countOf } from '../../ui/words.ts';
+import { useEndpointName } from '../endpoint-names.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
-import { useEndpointName } from './dlq-bar.tsx';
 import { isOpen, useJobs } from './use-dead-letters.ts';
 
 /** What is asked for: a retry or a purge of all that a filter finds. */

@@ -1,21 +1,18 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
+import type { DeadLetters } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
-import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
-import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import { whereFree } from '../../ui/keys.ts';
+import { ListFilters } from '../../ui/list-filters.tsx';
 import classes from '../../ui/list-page.module.css';
 import { ViewSwitch } from '../../ui/list-page.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
-import { useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
-import { shortId } from '../../ui/words.ts';
+import { useEndpointNames } from '../endpoint-names.ts';
 import { StatusMark } from '../marks.tsx';
-import { endpointsKey } from '../query-keys.ts';
-import { type DlqSearch, shownStatuses } from '../search.ts';
+import { type DlqSearch, dlqFilters, dlqGroupFilters, shownStatuses } from '../search.ts';
 
 type DlqBarProps = {
   search: DlqSearch;
@@ -33,6 +30,7 @@ type DlqBarProps = {
 /** The bar above the dead-letter queue: totals, filters, and actions on many rows at once. */
 export function DlqBar(props: DlqBarProps): ReactNode {
   const { search, update, counts, selected } = props;
+  const endpoints = useEndpointNames(search.tenant);
   const isGroups = search.view === 'groups';
   const isEmpty = Object.values(props.lists).every(({ data }) => data?.total === 0);
   return (
@@ -59,31 +57,14 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         {props.note}
       </div>
       <div className={classes.bar}>
-        <Filters
+        <ListFilters
           label="Filters of the dead-letter queue"
-          values={filtersOf(search, noFilter)}
-          onClear={() => update(noFilter)}
+          filters={isGroups ? dlqGroupFilters : dlqFilters}
+          search={search}
+          update={update}
+          searched="q"
+          words={{ endpoint: endpoints, failure: failureWords }}
         >
-          {!isGroups && (
-            <TextFilter
-              label="Part of the target or the error, or the beginning of an id or key"
-              placeholder="Target, error, id or key"
-              value={search.q}
-              onChange={(q) => update({ q }, { replace: true })}
-              isSearch
-            />
-          )}
-          <TextFilter
-            label="Tenant, exactly"
-            placeholder="Tenant ="
-            value={search.tenant}
-            onChange={(tenant) => update({ tenant, endpoint: undefined })}
-          />
-          <EndpointFilter
-            tenant={search.tenant}
-            value={search.endpoint}
-            onChange={(endpoint) => update({ endpoint })}
-          />
           {search.endpoint !== undefined && (
             <a
               className="nowrap"
@@ -92,12 +73,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
               Why it fails
             </a>
           )}
-          {search.failure !== undefined && (
-            <Button onClick={() => update({ failure: undefined })} title="Show all failures">
-              {failureWords[search.failure] ?? search.failure} ×
-            </Button>
-          )}
-        </Filters>
+        </ListFilters>
         <div className={`row wrap gap-8 shrink ${classes.actions}`}>
           <ViewSwitch
             label="View"
@@ -143,52 +119,4 @@ function BulkButtons({ bar, isEmpty }: { bar: DlqBarProps; isEmpty: boolean }): 
       {button('Purge', bar.onPurgeAll, `danger ${classes.purgeAll}`)}
     </>
   );
-}
-
-/** The change that removes all filters; the status stays. */
-export const noFilter = noneOf({ q: '', tenant: '', endpoint: '', failure: '' });
-
-/** At most this many endpoints are in the list, more than anyone picks from. A link may still name any other. */
-const mostEndpoints = 500;
-
-/** The filter by endpoint. An endpoint that is not in the list is shown by its id. */
-export function EndpointFilter(props: {
-  tenant: string | undefined;
-  value: string | undefined;
-  onChange: (id: string | undefined) => void;
-}): ReactNode {
-  const { tenant, value } = props;
-  const choices = useEndpointNames(tenant);
-  if (value !== undefined && !choices.some((choice) => choice.value === value)) {
-    choices.unshift({ value, label: shortId(value) });
-  }
-  return (
-    <ChoiceFilter
-      label="Endpoint"
-      any="Any endpoint"
-      choices={choices}
-      value={value}
-      onChange={props.onChange}
-    />
-  );
-}
-
-/** The endpoints of a tenant, or of all, with what they are called. */
-function useEndpointNames(tenant?: string): { value: string; label: string }[] {
-  const key = [...endpointsKey, 'names', tenant];
-  const endpoints = useRead<Page<Endpoint>>(key, '/webhook/endpoints', {
-    params: { tenant, limit: mostEndpoints },
-    everyMillis: null,
-    staleMillis: 60_000,
-  });
-  return (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
-    value: id,
-    label: `${of} · ${url.replace(/^https?:\/\//, '')}`,
-  }));
-}
-
-/** What the endpoint of a bulk job is called, with its tenant; the end of its id while that is not known. */
-export function useEndpointName(): (id: string) => string {
-  const names = useEndpointNames();
-  return (id) => names.find(({ value }) => value === id)?.label ?? `endpoint ${shortId(id)}`;
 }

@@ -8,7 +8,7 @@ import {
   type DeliveryStatus,
 } from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
-import { hasFilter } from '../../ui/hash-state.ts';
+import { hasFilter, noneOf } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
 import { ListPage } from '../../ui/list-page.tsx';
 import { PollNote } from '../../ui/poll.tsx';
@@ -20,10 +20,16 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { dlqColumns } from '../delivery-columns.tsx';
 import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark, statusWords } from '../marks.tsx';
-import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../search.ts';
+import {
+  type DlqSearch,
+  dlqFilters,
+  dlqPanels,
+  shownStatuses,
+  validateDlqSearch,
+} from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
 import { type Asked, BulkDialog, JobsStrip } from './bulk-jobs.tsx';
-import { DlqBar, noFilter } from './dlq-bar.tsx';
+import { DlqBar } from './dlq-bar.tsx';
 import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
 import { mostRows, useDeadLetterGroups, useDeadLetters } from './use-dead-letters.ts';
 
@@ -81,8 +87,11 @@ export function DlqPage(): ReactNode {
           name="dead-letter queue"
           isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
           empty={
-            hasFilter(search, noFilter) ? (
-              <Empty title="No dead letter with these filters" onClear={() => update(noFilter)} />
+            hasFilter(search, dlqFilters) ? (
+              <Empty
+                title="No dead letter with these filters"
+                onClear={() => update(noneOf(dlqFilters))}
+              />
             ) : (
               <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
             )

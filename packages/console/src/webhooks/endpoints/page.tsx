@@ -2,16 +2,15 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { endpointFilters } from '../../api/views.ts';
-import { ListFilters } from '../../ui/filters.tsx';
 import { noneOf } from '../../ui/hash-state.ts';
-import { ListBar, ListPage, NewButton, ViewSwitch } from '../../ui/list-page.tsx';
+import { ListPage, NewButton, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
-import { PagedList } from '../../ui/table/list.tsx';
+import { FilteredList } from '../../ui/table/filtered-list.tsx';
 import { usePageSearch } from '../../ui/use-search.ts';
-import { useOnlyTenant, useOwnColumns } from '../only-tenant.ts';
+import { useOnlyTenant, useOwnColumns, useOwnFilters } from '../only-tenant.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
   type EndpointsSearch,
@@ -25,13 +24,11 @@ import { EventTypesView } from './event-types-view.tsx';
 
 /** The page ENDPOINTS: where the webhooks of each tenant are sent. */
 export function EndpointsPage(): ReactNode {
-  const [search, update, panel] = usePageSearch(
-    '/endpoints',
-    validateEndpointsSearch,
-    endpointsPanels,
-  );
+  const page = usePageSearch('/endpoints', validateEndpointsSearch, endpointsPanels);
+  const [search, update, panel] = page;
   const { hasScope } = useSession();
   const tenant = useOnlyTenant();
+  const filters = useOwnFilters(endpointFilters);
   const columns = useOwnColumns(endpointColumns);
   const list = useEndpoints(search);
   const views = (
@@ -66,39 +63,22 @@ export function EndpointsPage(): ReactNode {
   }
   return (
     <ListPage>
-      <ListBar
-        left={
-          <>
-            {views}
-            <ListFilters
-              label="Filters of the endpoints"
-              filters={endpointFilters}
-              search={search}
-              update={update}
-              searched="text"
-              own={tenant === undefined ? {} : { tenant: null }}
-            />
-          </>
-        }
-        queries={[list]}
-      >
-        {hasScope('endpoints:manage') && (
-          <NewButton what="endpoint" onClick={() => panel.open('endpoint', newEndpoint)} />
-        )}
-      </ListBar>
-      <PagedList
-        list="endpoints"
-        label="Endpoints"
+      <FilteredList
+        page={page}
+        opens="endpoint"
         one="endpoint"
+        views={views}
+        actions={
+          hasScope('endpoints:manage') && (
+            <NewButton what="endpoint" onClick={() => panel.open('endpoint', newEndpoint)} />
+          )
+        }
         columns={columns}
         keyOf={idOf}
         query={list}
-        search={search}
-        update={update}
-        filters={endpointFilters}
-        words={{ none: 'No endpoints yet', advice: whereIncidentsGo }}
-        open={open}
-        onOpen={(id) => panel.open('endpoint', id)}
+        filters={filters}
+        searched="text"
+        words={{ advice: whereIncidentsGo }}
       />
       {open !== undefined && (
         <EndpointDrawer
