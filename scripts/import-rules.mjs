@@ -46,7 +46,7 @@ const serverRules = [
 ];
 
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
-const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?(values|view)\.ts$/;
+const serverValues = /^\.\.\/\.\.\/server\/src\/((.*\/)?(values|view)|kernel\/day)\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
 const consoleFeatures = [

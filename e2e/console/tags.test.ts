@@ -130,7 +130,7 @@ test('warns before records are in both datasets, and shows both', async () => {
   await page.keyboard.press('Enter');
   await question.getByRole('button', { name: 'TAG 600 records' }).waitFor();
   await question.getByRole('button', { name: '2001 Q1' }).click();
-  expect(await days.inputValue()).toBe('2001-q1');
+  expect(await days.inputValue()).toBe('2001-Q1');
   await question.getByLabel('fine-tuning').click();
   await question.getByText(/^1,200 of them will be in both datasets/).waitFor();
   await question.getByRole('button', { name: 'TAG 2,200 records' }).click();

@@ -1,9 +1,16 @@
-// The closed lists of the service, such as statuses and formats. They are its only values that the console's bundle
-// contains (import-rules.mjs).
+// The closed lists of the service, such as statuses and formats. Beside these and its filters the console's bundle
+// has only what it knows of days (import-rules.mjs).
 
 export * from '../../../server/src/access/values.ts';
 export * from '../../../server/src/checks/values.ts';
 export * from '../../../server/src/exports/values.ts';
+export {
+  dayMillis,
+  daysIn,
+  monthEnds,
+  quarterEnds,
+  quarterOf,
+} from '../../../server/src/kernel/day.ts';
 export * from '../../../server/src/kernel/values.ts';
 export * from '../../../server/src/platform/jobs/values.ts';
 export * from '../../../server/src/records/values.ts';

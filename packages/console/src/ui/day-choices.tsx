@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react';
+import { quarterOf } from '../api/values.ts';
 import classes from './day-choices.module.css';
-import { quarterOf, rangeText, readRange, within } from './day-range.ts';
+import { rangeText, readRange, within } from './day-range.ts';
 import { type DayRange, type Days, earliestDay, latestDay, monthAfter, monthEnds } from './days.ts';
 import gridClasses from './month-grid.module.css';
 import { cellOf, MonthGrid } from './month-grid.tsx';
@@ -44,7 +45,7 @@ export function Quarters({
   return (
     <fieldset className={`flex wrap gap-6 ${classes.named}`} aria-label="Quarters">
       {quartersOf(months).map((quarter) => (
-        <Choice key={quarter} text={quarter} name={quarter.replace('-q', ' Q')} {...choosing} />
+        <Choice key={quarter} text={quarter} name={quarter.replace('-', ' ')} {...choosing} />
       ))}
     </fieldset>
   );

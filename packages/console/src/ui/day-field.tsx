@@ -22,7 +22,7 @@ type DayFieldProps = {
 };
 
 /**
- * The days of a list or a form, by UTC: typed as everywhere in the console (a day, yesterday, 7d, 2026-03, 2026-q1, two days with
+ * The days of a list or a form, by UTC: typed as everywhere in the console (a day, yesterday, 7d, 2026-03, 2026-Q1, two days with
  * dots between them), or chosen in a calendar. What is complete is in force at once, what could go on, as 2001 or 2001-03,
  * once Enter is pressed or the field is left.
  */
@@ -60,7 +60,7 @@ export function DayField(props: DayFieldProps): ReactNode {
       className={`relative ${classes.dayField}`}
       classNames={{ error: `ink nowrap ${classes.dayFault}` }}
       {...(label === undefined ? {} : { label })}
-      aria-label={`${label ?? 'Days'} by UTC, as 2026-03-05, yesterday, 7d, 2026-q1 or 2026-03-05..2026-03-09`}
+      aria-label={`${label ?? 'Days'} by UTC, as 2026-03-05, yesterday, 7d, 2026-Q1 or 2026-03-05..2026-03-09`}
       placeholder="All days"
       leftSection={<span className="muted small">UTC</span>}
       leftSectionWidth={40}
@@ -118,6 +118,6 @@ function isWhole(text: string): boolean {
 /** What is wrong with days, as a sentence. */
 function faultOf(text: string, { from, to }: { from: string; to: string }): string {
   if (readRange(text, new Date()) === null)
-    return 'Not days such as 2026-03-05, 7d, 2026-03, 2026-q1';
+    return 'Not days such as 2026-03-05, 7d, 2026-03, 2026-Q1';
   return `None of its days is from ${from} to ${to}`;
 }

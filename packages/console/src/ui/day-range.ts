@@ -1,3 +1,4 @@
+import { quarterEnds, quarterOf } from '../api/values.ts';
 import { type DayRange, dayAfter, dayPattern, earliestDay, latestDay, monthEnds } from './days.ts';
 
 /** Ranges that have a name. */
@@ -14,7 +15,7 @@ export function isDay(text: string): boolean {
 }
 
 /**
- * Reads a range of days by UTC: one that has a name, a day, a month as 2001-03, a quarter as 2001-q1, a year, or the first and
+ * Reads a range of days by UTC: one that has a name, a day, a month as 2001-03, a quarter as 2001-Q1, a year, or the first and
  * the last day with two dots between them, of which one may be left out. Null where it is none of these.
  */
 export function readRange(text: string, today: Date): DayRange | null {
@@ -29,18 +30,11 @@ export function readRange(text: string, today: Date): DayRange | null {
   if (days !== undefined) return { from: ago(Math.max(0, Number(days) - 1)), to: ago(0) };
   if (words === 'month') return readRange(ago(0).slice(0, 7), today);
   if (words === 'quarter') return readRange(quarterOf(ago(0).slice(0, 7)), today);
-  const [, year, quarter, month] =
-    /^(19[7-9]\d|2\d{3})(?:[- ]?q([1-4])|-(0[1-9]|1[0-2]))?$/.exec(words) ?? [];
-  if (year === undefined) return null;
-  const first = quarter ? Number(quarter) * 3 - 2 : Number(month ?? 1);
-  const last = quarter ? first + 2 : month ? first : 12;
-  const at = (number: number) => `${year}-${String(number).padStart(2, '0')}`;
-  return { from: monthEnds(at(first))[0], to: monthEnds(at(last))[1] };
-}
-
-/** The quarter of a month, as people write it: `2001-q1`. */
-export function quarterOf(month: string): string {
-  return `${month.slice(0, 4)}-q${Math.ceil(Number(month.slice(5)) / 3)}`;
+  if (!/^(19[7-9]|2\d\d)\d/.test(words)) return null;
+  const ofMonth = /^\d{4}-(0[1-9]|1[0-2])$/.test(words) ? monthEnds(words) : null;
+  const ofYear = /^\d{4}$/.test(words) ? [`${words}-01-01`, `${words}-12-31`] : null;
+  const [first, last] = ofMonth ?? ofYear ?? quarterEnds(words) ?? [];
+  return first === undefined || last === undefined ? null : { from: first, to: last };
 }
 
 /** Days as `readRange` takes them, in as few letters as there are; all days are ''. */

@@ -1,3 +1,7 @@
+import { dayMillis } from '../api/values.ts';
+
+export { dayMillis, daysIn, monthEnds } from '../api/values.ts';
+
 /** The earliest and the latest day that the API takes, for ranges that are open at one end. */
 export const earliestDay = '1970-01-01';
 export const latestDay = '2999-12-31';
@@ -20,22 +24,10 @@ export type DayRange = { readonly from: string; readonly to: string };
 /** All days that records may have. */
 export const allDays: DayRange = { from: earliestDay, to: latestDay };
 
-/** First and last day of `YYYY-MM`. */
-export function monthEnds(month: string): [string, string] {
-  return [`${month}-01`, `${month}-${daysIn(month)}`];
-}
-
-/** The number of days of a month `YYYY-MM`. */
-export function daysIn(month: string): number {
-  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
-}
-
 /** A day of a month `YYYY-MM`. */
 export function dayOf(month: string, date: number): string {
   return `${month}-${String(date).padStart(2, '0')}`;
 }
-
-export const dayMillis = 86_400_000;
 
 /** The day by UTC so many days after a day or a moment. */
 export function dayAfter(at: string | number, days: number): string {

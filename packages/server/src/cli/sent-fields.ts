@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { asDefault } from './help.ts';
 import { flagsOf, type OptionRow } from './verb.ts';
 
-/** The options that say what a command does with an answer, and nothing to the service. */
+/** The options that say what a command does with an answer, and nothing to the service, which takes the days of a quarter. */
 const ownOptions: readonly string[] = [
   'json',
   'output',
@@ -10,6 +10,7 @@ const ownOptions: readonly string[] = [
   'yes',
   'wait',
   'dryRun',
+  'quarter',
   'local',
 ];
 

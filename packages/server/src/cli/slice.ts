@@ -1,4 +1,4 @@
-import { addDays, daysIn } from '../kernel/day.ts';
+import { addDays, quarterEnds } from '../kernel/day.ts';
 import { datasetNames } from '../records/values.ts';
 import { usage } from './help.ts';
 
@@ -34,27 +34,18 @@ export type Days = {
 };
 
 /**
- * Options with the days of --quarter as --from and --to, which are what the API takes. Throws `usage_invalid` when it is no
- * quarter, or stands beside other days.
+ * Options with the days of --quarter also as --from and --to, which are what the API takes. Throws `usage_invalid` when it
+ * is no quarter, or stands beside other days.
  */
 export function spellQuarter<G extends Readonly<Record<string, unknown>>>(given: G) {
-  const { quarter, ...rest } = given;
+  const { quarter, month, from, to } = given;
   if (typeof quarter !== 'string') return given;
-  const { month, from, to } = rest;
   if ((month ?? from ?? to) !== undefined) {
     throw usage('Give either --quarter, --month, or --from and --to.');
   }
-  const [, year = '', number] = /^(\d{4})-?q([1-4])$/i.exec(quarter) ?? [];
-  if (number === undefined)
-    throw usage(`--quarter: "${quarter}" is not a quarter such as 2026-Q1.`);
-  const at = (month: number) => `${year}-${String(month).padStart(2, '0')}`;
-  const last = at(Number(number) * 3);
-  return { ...rest, from: `${at(Number(number) * 3 - 2)}-01`, to: `${last}-${daysIn(last)}` };
-}
-
-/** The quarter in which a month lies, as --quarter takes it. */
-export function quarterOf(month: string): string {
-  return `${month.slice(0, 4)}-Q${Math.ceil(Number(month.slice(5)) / 3)}`;
+  const ends = quarterEnds(quarter);
+  if (ends === null) throw usage(`--quarter: "${quarter}" is not a quarter such as 2026-Q1.`);
+  return { ...given, from: ends[0], to: ends[1] };
 }
 
 /** Throws `usage_invalid` when the options contradict each other or are no dates. */

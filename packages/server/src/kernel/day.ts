@@ -1,5 +1,3 @@
-import { invalidInput } from './errors.ts';
-
 // The days here are days of UTC as text, `YYYY-MM-DD`, as the contract and PostgreSQL spell them.
 
 export const dayMillis = 86_400_000;
@@ -38,23 +36,25 @@ export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
 
-function twoDigits(number: number): string {
-  return number < 10 ? `0${number}` : String(number);
+/** Returns the first and the last day of a month that is given as `YYYY-MM`. */
+export function monthEnds(month: string): [string, string] {
+  return [`${month}-01`, `${month}-${daysIn(month)}`];
 }
 
-/**
- * Throws 400 `request_invalid` when only one end of a range of days is given, or its first day lies after the last. `at`
- * is `?` for a query and `/` for a body.
- */
-export function checkDayRange(
-  at: '?' | '/',
-  { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined },
-): void {
-  if ((from === null) !== (to === null)) {
-    const missing = from === null ? 'from' : 'to';
-    throw invalidInput(`${at}${missing}`, 'from and to need each other', 'field_required');
-  }
-  if (from !== null && to !== null && from > to) {
-    throw invalidInput(`${at}from`, `${from} lies after to, ${to}`);
-  }
+/** Returns the quarter of a month that is given as `YYYY-MM`, as people write it: `2001-Q1`. */
+export function quarterOf(month: string): string {
+  return `${month.slice(0, 4)}-Q${Math.ceil(Number(month.slice(5)) / 3)}`;
+}
+
+/** Returns the first and the last day of a quarter, written as 2001-Q1, 2001q1 or 2001 Q1; null where a text is none. */
+export function quarterEnds(text: string): [string, string] | null {
+  const [, year = '', quarter] = /^(\d{4})[- ]?q([1-4])$/i.exec(text) ?? [];
+  if (quarter === undefined) return null;
+  const monthAt = (number: number) => `${year}-${twoDigits(number)}`;
+  const last = Number(quarter) * 3;
+  return [monthEnds(monthAt(last - 2))[0], monthEnds(monthAt(last))[1]];
+}
+
+function twoDigits(number: number): string {
+  return number < 10 ? `0${number}` : String(number);
 }

@@ -293,6 +293,23 @@ export function invalidInput(path: string, message: string, code = 'value_invali
   });
 }
 
+/**
+ * Throws 400 `request_invalid` when only one end of a range of days is given, or its first day lies after the last. `at`
+ * is `?` for a query and `/` for a body.
+ */
+export function checkDayRange(
+  at: '?' | '/',
+  { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined },
+): void {
+  if ((from === null) !== (to === null)) {
+    const missing = from === null ? 'from' : 'to';
+    throw invalidInput(`${at}${missing}`, 'from and to need each other', 'field_required');
+  }
+  if (from !== null && to !== null && from > to) {
+    throw invalidInput(`${at}from`, `${from} lies after to, ${to}`);
+  }
+}
+
 /** A row for an error that HTTP answers with. What passes by itself has the status 429 or 503. */
 function row(
   status: number,

@@ -300,6 +300,7 @@ refusesUsage(api, [
   ],
   ['analytics export --tenant TX --month 2001-02 --split train', '--split needs --version'],
   ['analytics export --tenant TX --month 2001-02 --version v1', 'Leave out --month'],
+  ['analytics export --tenant TX --quarter 2001-Q1 --version v1', 'Leave out --quarter'],
   ['analytics export --tenant TX --month 2001-02 --no-wait', '--no-wait needs --async'],
   [
     'analytics export --tenant TX --month 2001-02 --async --no-wait --out x',

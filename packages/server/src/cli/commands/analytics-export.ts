@@ -177,7 +177,7 @@ function check(options: Options): void {
     throw usage('Say which days: --month, --quarter, or --from and --to; or which --version.');
   }
   if (version === undefined && options.split !== undefined) throw usage('--split needs --version.');
-  const narrowed = (['store', 'month', 'from', 'kind', 'dataset'] as const).find(
+  const narrowed = (['store', 'month', 'quarter', 'from', 'kind', 'dataset'] as const).find(
     (name) => options[name] !== undefined,
   );
   if (version !== undefined && narrowed !== undefined) {

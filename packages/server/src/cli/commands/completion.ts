@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
+import { quarterOf } from '../../kernel/day.ts';
 import type { Context } from '../context.ts';
 import { type Answers, fieldsOf } from '../fields.ts';
-import { quarterOf } from '../slice.ts';
 import { printable } from '../table.ts';
 import { command, type WithAnswers } from '../verb.ts';
 import { ownWords } from '../words.ts';

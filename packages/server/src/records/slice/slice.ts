@@ -1,6 +1,6 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { addDays, checkDayRange, daysIn } from '../../kernel/day.ts';
-import { invalidInput } from '../../kernel/errors.ts';
+import { addDays, daysIn } from '../../kernel/day.ts';
+import { checkDayRange, invalidInput } from '../../kernel/errors.ts';
 import { compareText } from '../../kernel/names.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { segmentColumns } from '../segments/segment-sql.ts';

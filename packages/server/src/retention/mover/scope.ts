@@ -1,5 +1,5 @@
-import { checkDayRange, dayAfter } from '../../kernel/day.ts';
-import { invalidInput } from '../../kernel/errors.ts';
+import { dayAfter } from '../../kernel/day.ts';
+import { checkDayRange, invalidInput } from '../../kernel/errors.ts';
 import {
   beyondLastDay,
   type DayTriple,

@@ -1,7 +1,6 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { checkDayRange } from '../../kernel/day.ts';
-import { invalidInput } from '../../kernel/errors.ts';
+import { checkDayRange, invalidInput } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import { shownName } from '../../kernel/shown-names.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';

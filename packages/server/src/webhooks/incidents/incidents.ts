@@ -1,7 +1,6 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { checkDayRange } from '../../kernel/day.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, checkDayRange } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Handler, HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
