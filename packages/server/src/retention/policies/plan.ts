@@ -67,7 +67,7 @@ export async function getPlan(
 }
 
 /** Walks through what is due, tenant by tenant. */
-export async function* walkDue(
+async function* walkDue(
   db: Queryable,
   scope: queries.PlanScope,
   from = { tenant: '', isAfter: true },

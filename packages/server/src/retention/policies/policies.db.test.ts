@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { useRetentionApi } from './testing/retention-api.ts';
-import { clearRetention, seedDays, seedPolicy } from './testing/seed.ts';
+import { clearRetention, seedDays, seedPolicy, seedVersion } from './testing/seed.ts';
 
 const api = useRetentionApi();
 let limited: string;
@@ -262,27 +262,34 @@ describe('tenants', () => {
   });
 
   test('come by what a run would do, most first, then by name, page by page and only in reach', async () => {
-    const days = { a: 20, b: 400, c: 30, held: 900, late: 7 };
+    const days = { a: 20, b: 400, c: 30, held: 900, late: 7, same: 400 };
     for (const [tenant, count] of Object.entries(days)) {
       await seedDays(api.db, [{ tenant, age: tenant === 'late' ? 1 : 9, count }]);
     }
     await seedPolicy(api.db, { tenant: 'held', hotDays: 1, hold: true });
     await seedPolicy(api.db, { tenant: 'c', hotDays: 3, deleteDays: 5 });
+    // All that would be deleted is of a version, and is cold already.
+    await seedDays(api.db, [{ tenant: 'kept', age: 9, count: 50, cold: 50 }]);
+    await seedPolicy(api.db, { tenant: 'kept', hotDays: 3, deleteDays: 5 });
+    await seedVersion(api.db, { tenant: 'kept', name: 'v1', firstAge: 9, lastAge: 9 });
     for (const limit of [1, 2, 500]) {
       const rows = await api.walk('/retention/tenants?order=due', limit);
       const due = rows.filter((row) => row.due !== null);
       expect(due.map((row) => [row.tenant, row.due.count])).toEqual(
         expect.arrayContaining([
           ['b', 400],
+          ['same', 400],
           ['c', 30],
           ['a', 20],
         ]),
       );
+      const names = due.map((row) => row.tenant);
+      expect(names[names.indexOf('b') + 1]).toBe('same');
       const bytes = due.map((row) => row.due.bytes);
       expect(bytes).toEqual([...bytes].sort((one, other) => other - one));
       const others = rows.slice(due.length).map((row) => row.tenant);
       expect(others).toEqual(others.toSorted((a, b) => (a < b ? -1 : 1)));
-      expect(others).toEqual(expect.arrayContaining(['held', 'late']));
+      expect(others).toEqual(expect.arrayContaining(['held', 'kept', 'late']));
       expect(rows).toHaveLength(new Set(rows.map((row) => row.tenant)).size);
       expect(rows).toHaveLength((await api.walk('/retention/tenants', 500)).length);
     }

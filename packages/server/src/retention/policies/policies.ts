@@ -10,7 +10,6 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
 import type { TenantOrder } from '../values.ts';
-import { walkDue } from './plan.ts';
 import * as queries from './queries.ts';
 
 type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
@@ -148,8 +147,6 @@ function policyNotFound(tenant: string): AppError {
   });
 }
 
-type TenantFilter = { q: string | undefined; reach: readonly string[] | null };
-
 /** One page of how much of each tenant is hot and cold, by tenant or by what is due. Throws 400 `cursor_invalid`. */
 export async function listTenantStates(
   db: Queryable,
@@ -160,61 +157,9 @@ export async function listTenantStates(
   const { q, order, limit, cursor } = request;
   const scope = { list: 'retention.tenants', filters: { q, order } };
   const page = { cursorKey, scope, limit, cursor };
-  const filter = { q, reach: actor.tenants };
-  if (order === 'due') {
-    const rows = await listByDue(db, filter, toKeyset(page));
-    return toPage(page, rows, (row) => [String(row.due?.bytes ?? 0), row.tenant]);
-  }
+  const filter = { q, order, reach: actor.tenants };
   const rows = await queries.listTenantStates(db, filter, toKeyset(page));
-  return toPage(page, rows, (row) => [row.tenant]);
-}
-
-/** The tenants of which something is due, most first, and after them the others by name. */
-async function listByDue(
-  db: Queryable,
-  filter: TenantFilter,
-  { after, limit }: { after: readonly string[] | null; limit: number },
-): Promise<TenantStateRow[]> {
-  const due = await findDue(db, filter);
-  const [bytes = 0, tenant = ''] = after === null ? [] : [Number(after[0]), after[1]];
-  const isOfOthers = after !== null && bytes === 0;
-  const left = due.filter((each) => after === null || isBefore({ tenant, bytes }, each));
-  const shown = left.slice(0, limit);
-  const names = shown.map((each) => each.tenant);
-  const busy = await queries.listTenantStates(db, { reach: names }, { after: null, limit });
-  const rowOf = new Map(busy.map((row) => [row.tenant, row]));
-  // A tenant may have gone since what is due was read.
-  const rows = shown.flatMap(({ tenant: name, ...of }) => {
-    const row = rowOf.get(name);
-    return row === undefined ? [] : [{ ...row, due: of }];
-  });
-  if (shown.length === limit) return rows;
-  const others = await queries.listTenantStates(
-    db,
-    { ...filter, without: due.map((each) => each.tenant) },
-    { after: isOfOthers ? [tenant] : null, limit: limit - shown.length },
+  return toPage(page, rows, ({ tenant, due }) =>
+    order === 'due' ? [String(due?.bytes ?? 0), tenant] : [tenant],
   );
-  return [...rows, ...others.map((row) => ({ ...row, due: null }))];
-}
-
-type Due = NonNullable<TenantStateRow['due']> & { tenant: string };
-
-/** What a run would move and delete of each tenant, most first. What a legal hold keeps is not due. */
-async function findDue(db: Queryable, { q = '', reach }: TenantFilter): Promise<Due[]> {
-  const all: Due[] = [];
-  for await (const of of walkDue(db, { tenants: reach })) {
-    const { tenant, move_count, move_bytes, delete_count, delete_bytes } = of;
-    const count = (move_count ?? 0) + (delete_count ?? 0);
-    if (of.hold || count === 0 || !tenant.startsWith(q)) continue;
-    const days = [of.move_first, delete_count === 0 ? null : of.delete_first];
-    const [first_day = ''] = days.filter((day) => day !== null).sort();
-    all.push({ tenant, count, bytes: (move_bytes ?? 0) + (delete_bytes ?? 0), first_day });
-  }
-  return all.sort((a, b) => (isBefore(a, b) ? -1 : 1));
-}
-
-type Place = Pick<Due, 'tenant' | 'bytes'>;
-
-function isBefore(a: Place, b: Place): boolean {
-  return a.bytes === b.bytes ? a.tenant < b.tenant : a.bytes > b.bytes;
 }

@@ -2,6 +2,7 @@ import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
+import type { TenantOrder } from '../values.ts';
 
 /** The name under which the policy is stored that holds for all tenants without one of their own. */
 export const defaultTenant = '*';
@@ -86,22 +87,30 @@ export async function deletePolicy(db: Queryable, tenant: string): Promise<void>
   await db.query(sql`delete from retention_policies where tenant = ${tenant}`);
 }
 
-/** Lists tenants from the counters. Segments and moves are looked up for the page, in parts for a cluster's workers. */
+/**
+ * Lists tenants from the counters, by name or first those of which most bytes are due; `page.after` has the tenant of the
+ * last row seen, and before it, where the order is by what is due, its bytes. Segments and moves are looked up for the
+ * page, in parts for a cluster's workers.
+ */
 export async function listTenantStates(
   db: Queryable,
-  filter: { q?: string | undefined; reach: Reach; without?: readonly string[] | undefined },
+  filter: { q?: string | undefined; reach: Reach; order?: TenantOrder | undefined },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<TenantStateRow[]> {
   const prefix = filter.q ?? '';
-  const inReach = filter.reach === null ? empty : sql`and tenant = any(${filter.reach}::text[])`;
-  const { without } = filter;
-  const isLeft = without === undefined ? empty : sql`and tenant <> all(${without}::text[])`;
+  const inReach = filter.reach === null ? empty : sql`and t.tenant = any(${filter.reach}::text[])`;
+  const isByDue = filter.order === 'due';
+  const [tenant = '', bytes = null] = page.after?.toReversed() ?? [];
+  const isAfter = sql`(due.due_bytes < ${bytes}::bigint
+    or (due.due_bytes = ${bytes}::bigint and t.tenant > ${tenant}))`;
   return db.query<TenantStateRow>(sql`
     with page as materialized (
-      select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
-      where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
-        ${inReach} ${isLeft}
-      order by tenant limit ${raw(String(page.limit))}
+      select t.tenant, t.count, t.bytes, t.cold_count, t.cold_bytes, t.cold_stored_bytes
+        ${isByDue ? sql`, due.due_bytes, due.due` : empty}
+      from leaf_tenants t ${isByDue ? joinDue : empty}
+      where t.tenant >= ${prefix} and t.tenant <= ${`${prefix}\u{10FFFF}`} ${inReach}
+        and ${!isByDue ? sql`t.tenant > ${tenant}` : bytes === null ? sql`true` : isAfter}
+      order by ${isByDue ? sql`due.due_bytes desc,` : empty} t.tenant limit ${raw(String(page.limit))}
     ), live as materialized (
       select segments.tenant, count(*) as segments from page join segments using (tenant)
       group by segments.tenant
@@ -118,13 +127,13 @@ export async function listTenantStates(
       page.bytes - page.cold_bytes as hot_bytes, page.cold_count, page.cold_bytes, page.cold_stored_bytes,
       coalesce(live.segments, 0) as segments, case when latest.id is not null then json_build_object(
         'id', latest.id, 'kind', latest.kind, 'state', latest.state, 'at', ${instantText('latest.at')},
-        'error_code', latest.error_code) end as last_move
+        'error_code', latest.error_code) end as last_move ${isByDue ? sql`, page.due` : empty}
     from page
     left join retention_policies own on own.tenant = page.tenant
     join retention_policies policy on policy.tenant = coalesce(own.tenant, ${defaultTenant})
     left join live on live.tenant = page.tenant
     left join latest on latest.tenant = page.tenant
-    order by page.tenant`);
+    order by ${isByDue ? sql`page.due_bytes desc,` : empty} page.tenant`);
 }
 
 /** The tenants and days that a plan looks at. */
@@ -175,6 +184,42 @@ function bounds(before: string | null | undefined): Sql {
     case when policy.delete_days is not null then least(${today} - policy.delete_days, ${limit}) end
       as delete_until`;
 }
+
+/**
+ * Joins what a run would move and delete of each tenant; what a legal hold keeps is not due. The order by its bytes is
+ * that of no index, for they change with each midnight and policy. So all tenants are looked at for each page, each along
+ * the keys of its own days, of which only those that are due are read.
+ */
+const joinDue = sql`
+  left join retention_policies own on own.tenant = t.tenant
+  join retention_policies policy on policy.tenant = coalesce(own.tenant, ${defaultTenant})
+  cross join lateral (select ${bounds(null)}) until
+  left join lateral (
+    select w.tenant, range_agg(daterange(w.first_day, w.until)) as days
+    from dataset_version_windows w where w.tenant = t.tenant group by w.tenant
+  ) kept on true
+  left join lateral (
+    select d.tenant, min(d.day) as first_day, sum(d.count - d.cold_count)::bigint as count,
+      sum(d.bytes - d.cold_bytes)::bigint as bytes
+    from tenant_days d
+    where d.tenant = t.tenant and d.has_hot and d.day < until.move_until and not policy.hold
+      and (until.delete_until is null or d.day >= until.delete_until or d.day <@ kept.days)
+    group by d.tenant
+  ) hot on true
+  left join lateral (
+    select d.tenant, min(d.day) as first_day, sum(d.count)::bigint as count, sum(d.bytes)::bigint as bytes
+    from tenant_days d
+    where d.tenant = t.tenant and d.count > 0 and d.day < until.delete_until and not policy.hold
+      and not coalesce(d.day <@ kept.days, false)
+    group by d.tenant
+  ) gone on true
+  cross join lateral (
+    select coalesce(hot.bytes, 0) + coalesce(gone.bytes, 0) as due_bytes,
+      case when coalesce(hot.tenant, gone.tenant) is not null then json_build_object(
+        'count', coalesce(hot.count, 0) + coalesce(gone.count, 0),
+        'bytes', coalesce(hot.bytes, 0) + coalesce(gone.bytes, 0),
+        'first_day', least(hot.first_day, gone.first_day)) end as due
+  ) due`;
 
 /** Where the next tenants begin, and how many are looked at. */
 type DuePage = { readonly from: string; readonly isAfter: boolean; readonly limit: number };
