@@ -110,6 +110,7 @@ export function list<
       const shown = typeof columns === 'function' ? columns(given) : columns;
       if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
       const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
+      const isSummed = context.isTerminal && !isForPrograms(options);
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
       const listed = await printPages<R>(
         context,
@@ -124,12 +125,13 @@ export function list<
           json,
           format,
           hasHeader,
-          sums,
+          // Summing up parses every row, which takes as long as all else of a long list.
+          sums: isSummed ? sums : [],
         },
       );
       const said = note?.(listed.member) ?? null;
       if (said !== null) context.note(said);
-      if (isForPrograms(options) || !context.isTerminal) return;
+      if (!isSummed) return;
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
     },
   };

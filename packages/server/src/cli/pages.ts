@@ -1,5 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
-import { elementsOf, membersOf } from '../kernel/json-slices.ts';
+import { JsonItems } from '../kernel/json-slices.ts';
 import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
@@ -81,12 +81,17 @@ export async function* walkRows<R extends ListRoute>(
 
 /** Cuts the text of a page into the texts of its rows. Throws `answer_unexpected`. */
 export function parsePage(text: string): Page {
-  const members = membersOf(text);
-  const data = members.get('data');
+  let rows: string[] | undefined;
+  const members = new Map<string, string>();
+  // The rows are cut at once: to look for the end of all of them first would take as long again.
+  for (const items = new JsonItems(text); items.next(); ) {
+    if (items.name === 'data') rows = items.elements;
+    else members.set(items.name ?? '', items.value);
+  }
   const member = (name: string) => parseAnswer(members.get(name) ?? 'null');
   const nextCursor = member('next_cursor');
-  if (data === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
+  if (rows === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
     throw new AppError('answer_unexpected', { detail: 'The answer is not a page of a list.' });
   }
-  return { rows: elementsOf(data), nextCursor, member };
+  return { rows, nextCursor, member };
 }

@@ -4,6 +4,7 @@ import {
   compactMember,
   elementsOf,
   indentJson,
+  JsonItems,
   membersOf,
   NotJson,
   pickMembers,
@@ -19,6 +20,13 @@ test('the parts of any JSON are the texts it is made of', () => {
       expect(JSON.parse(members.get('value') ?? '')).toEqual(JSON.parse(JSON.stringify(value)));
       const elements = elementsOf(members.get('list') ?? '');
       expect(elements).toHaveLength(2);
+      const items = new JsonItems(text);
+      expect([items.next(), items.elements, items.value]).toEqual([
+        true,
+        elements,
+        members.get('list'),
+      ]);
+      expect([items.next(), items.name]).toEqual([true, 'value']);
       expect(JSON.parse(indentJson(text))).toEqual(JSON.parse(text));
     }),
   );

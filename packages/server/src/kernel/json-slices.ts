@@ -67,6 +67,16 @@ export class JsonItems {
     return this.text.slice(this.start, this.end);
   }
 
+  /** Returns the texts of the elements of this item. Its end is known then. Throws `NotJson` when it is no array. */
+  get elements(): string[] {
+    if (this.text.charCodeAt(this.start) !== openBracket) throw new NotJson();
+    const elements: string[] = [];
+    const items = new JsonItems(this.text, this.start);
+    while (items.next()) elements.push(items.value);
+    this.#end = skipSpace(this.text, items.end) + 1;
+    return elements;
+  }
+
   /** Returns the decoded name of this member; null in an array. */
   get name(): string | null {
     if (this.#close !== closeBrace) return null;

@@ -53,6 +53,10 @@ test('records ls --json is one array of exactly what the API sent, over all page
   const rows = [leaf('AUS', 4310, 0), leaf('DFW', 41_022, 1), leaf('IAH', 7, 7)];
   api.on('GET /enrichment/datasets', pages(rows.slice(0, 2), [], rows.slice(2)));
   expect(await jsonOf('records ls --json')).toEqual(rows.map((row) => JSON.parse(row)));
+  // Nothing is summed up for programs, and so no row is parsed: this one could not be.
+  api.on('GET /enrichment/datasets', pages(['{"store":"AUS","count":01}']));
+  expect((await cli('records ls --json')).stdout).toBe('[\n{"store":"AUS","count":01}\n]\n');
+  api.on('GET /enrichment/datasets', pages(rows));
   const picked = await cli('records ls --json store,count');
   expect(JSON.parse(picked.stdout)[1]).toEqual({ store: 'DFW', count: 41_022 });
 });
