@@ -103,7 +103,7 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       let passed = 0;
       let seen = 0;
       const note = (text: string) => progress.note(text);
-      for (const batch of batchesOf(files, { firstRow })) {
+      for (const batch of batchesOf(files, { firstRow, isCheck })) {
         const { parts, isTyped } = batch;
         const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
         const sending = { batch, totals, days, onRows, note };

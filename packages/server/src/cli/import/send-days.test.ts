@@ -3,10 +3,14 @@ import type { FoundFile } from './find-files.ts';
 import { batchesOf } from './send-days.ts';
 
 const fileOf = (name: string, rows: number | null, shape: string | null = 'keys') =>
-  ({ name, source: { rows, shape } }) as FoundFile;
+  ({
+    name,
+    format: name.endsWith('.csv') ? 'csv' : 'parquet',
+    source: { rows, shape },
+  }) as FoundFile;
 
-function told(files: FoundFile[], before = 0) {
-  const batches = batchesOf(files, { firstRow: () => before, mostRows: 10 });
+function told(files: FoundFile[], before = 0, isCheck = false) {
+  const batches = batchesOf(files, { firstRow: () => before, isCheck, mostRows: 10 });
   return [...batches].map(({ parts, isTyped }) => [
     isTyped,
     ...parts.map(({ file, from, until }) => `${file.name} ${from}-${until}`),
@@ -28,6 +32,20 @@ test('what was answered before is in no part', () => {
     [true, 'a 4-4', 'b 4-14'],
     [true, 'b 14-24'],
     [true, 'b 24-25'],
+  ]);
+});
+
+test('a check reads a large CSV file once, and all other files in parts', () => {
+  const files = [fileOf('a.csv', 25), fileOf('b.csv', 10), fileOf('c', 11)];
+  expect(told(files, 0, true)).toEqual([
+    [false, 'a.csv 0-25'],
+    [true, 'b.csv 0-10'],
+    [true, 'c 0-10'],
+    [true, 'c 10-11'],
+  ]);
+  expect(told([fileOf('a.csv', 15)])).toEqual([
+    [true, 'a.csv 0-10'],
+    [true, 'a.csv 10-15'],
   ]);
 });
 

@@ -44,10 +44,13 @@ export function* batchesOf(
   files: readonly FoundFile[],
   {
     firstRow,
+    isCheck = false,
     mostRows = stagedRows,
   }: {
     /** How many rows of a file are passed over, because they were answered before. */
     firstRow: (file: FoundFile) => number;
+    /** Whether nothing will be stored. */
+    isCheck?: boolean;
     mostRows?: number;
   },
 ): Generator<Batch> {
@@ -61,7 +64,9 @@ export function* batchesOf(
   for (const file of files) {
     const { shape, rows } = file.source;
     let from = firstRow(file);
-    const isTyped = shape !== null && rows !== null;
+    // Each part of CSV is found by reading the file from its beginning, which takes longer than to check known rows anew.
+    const isOnePass = isCheck && file.format === 'csv' && rows !== null && rows - from > mostRows;
+    const isTyped = shape !== null && rows !== null && !isOnePass;
     const isOther = open.length > 0 && open[0]?.file.source.shape !== shape;
     if (!isTyped || isOther || open.length === mostFiles) yield* close();
     if (!isTyped) {
