@@ -129,13 +129,14 @@ export function createRetention(host: Host): Retention {
 
 /** Does what follows when records leave, in that transaction. It is here as retention must not know of exports. */
 export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
-  const delivered = gone.kind === 'erase' ? await listGoneDeliveries(connection, gone) : [];
-  return {
+  const effects = {
     tagsRemoved: await removeErasedTags(connection, gone),
     versionsChanged: await noteGoneRecords(connection, gone),
     exportsRemoved: await noteGoneExports(connection, gone),
-    ...(delivered.length > 0 && { delivered }),
   };
+  // They are listed last: until its job is ended a run may still begin to deliver.
+  const delivered = gone.kind === 'erase' ? await listGoneDeliveries(connection, gone) : [];
+  return { ...effects, ...(delivered.length > 0 && { delivered }) };
 }
 
 /** Adds the routes of retention, verification and erasure. What ends their work joins `closers`. */

@@ -5,13 +5,14 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { untilLockWaits } from '../../../test/one-server.ts';
+import { onGone } from '../../app/retention.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
 import { jobFolder, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
-import { cancelOpenJob } from './queries.ts';
+import { cancelOpenJob, lockQueue } from './queries.ts';
 import { hasLost, noteGoneExports, sweep } from './sweep.ts';
 import { useTestExports } from './testing/test-exports.ts';
 
@@ -61,6 +62,21 @@ test('a sweep leaves a file alone until it expires, and then removes all of it',
   expect(await exports.db.query(sql`select from exports where files_removed_at is null`)).toEqual(
     [],
   );
+});
+
+test('an erasure names the folder of a run that begins and delivers while the erasure waits', async () => {
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  await exports.db.query(sql`update exports set delivered_to = 'place/run' where id = ${id}`);
+  const { erasing } = await exports.db.transaction(async (connection) => {
+    await lockQueue(connection, 'T');
+    const lost = { tenant: 'T', kind: 'erase', days, window: null } as const;
+    const effects = exports.db.transaction((other) => onGone(other, lost));
+    await untilLockWaits(exports.db);
+    // Only now its parts are cut, which tell the days of its records.
+    await exports.work();
+    return { erasing: effects };
+  });
+  expect(await erasing).toMatchObject({ exportsRemoved: 1, delivered: ['place/run'] });
 });
 
 test('a removal that was cut off is tried again', async () => {
