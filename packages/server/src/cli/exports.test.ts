@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
+import { answerOf } from './testing/answers.ts';
 import { completedJob, manifestOf, offerFile } from './testing/export-jobs.ts';
 import { prepareCli } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
@@ -12,21 +13,13 @@ const { api, cli, jsonOf } = prepareCli(folder);
 
 const content = Buffer.from('"event_id"\n"a"\n');
 const done = completedJob(content, { format: 'csv', file_name: 'TX_2001-02.csv' });
-const queued: ExportJob = {
-  ...done,
-  state: 'queued',
-  rows_done: 0,
-  rows_total: null,
-  percent: null,
-  bytes: 0,
-  sha256: null,
-  digest: null,
-  has_file: false,
-  attempts: 0,
-  started_at: null,
-  finished_at: null,
-  expires_at: null,
-};
+const queued: ExportJob = answerOf('GET /exports/:id', {
+  id: 'exp_1',
+  tenant: 'TX',
+  request: done.request,
+  file_name: done.file_name,
+  requested_by: 'ops',
+});
 const running: ExportJob = {
   ...queued,
   state: 'running',

@@ -1,19 +1,16 @@
 import { expect, test } from 'vitest';
+import { rowOf } from './testing/answers.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
 
 const api = useReceiver();
-const row = {
+const row = rowOf('GET /tokens', {
   id: 'tok_1',
   name: '=1+1, "x"',
   scopes: ['enrichment:read'],
-  tenants: null,
-  created_at: '2026-03-05T10:00:00.000000Z',
-  expires_at: null,
-  last_used_at: null,
   creator: { id: 'tok_0', name: 'boss' },
-};
+});
 const cli = (line: string, options: { isTerminal?: boolean; columns?: number } = {}) => {
   const env = { ...api.env, NO_COLOR: '1' };
   api.on(

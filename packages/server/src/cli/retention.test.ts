@@ -3,24 +3,21 @@ import type { Move } from './retention/moves.ts';
 import type { PlanRow } from './retention/plan.ts';
 import type { Run } from './retention/runs.ts';
 import type { Verification } from './retention/verifications.ts';
+import { answerOf, rowOf } from './testing/answers.ts';
 import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages } from './testing/receiver.ts';
 import { ends } from './testing/run.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
-const row: PlanRow = {
+const row: PlanRow = rowOf('GET /retention/plan', {
   tenant: 'TX',
   kind: 'move',
   first_day: '2001-01-01',
   last_day: '2001-04-30',
   count: 512_991,
   bytes: 246_000_000,
-  held: false,
-  versioned_count: 0,
-  versioned_bytes: 0,
-  versions: [],
-};
+});
 const gone: PlanRow = { ...row, tenant: 'CA', kind: 'delete', count: 1204, bytes: 611_000 };
 const none = { tenants: 0, count: 0, bytes: 0 };
 const moveTotals = {
@@ -31,7 +28,7 @@ const moveTotals = {
 };
 const deleteTotals = { ...moveTotals, delete: { tenants: 1, count: 1204, bytes: 611_000 } };
 const triple = { count: 512_991, bytes: 246_000_111, digest: '9f3c00000000abe1' };
-const move: Move = {
+const move: Move = rowOf('GET /retention/moves', {
   id: 'mv_1',
   tenant: 'TX',
   run_id: 'run_1',
@@ -43,18 +40,11 @@ const move: Move = {
   object: triple,
   gone: { count: 0, bytes: 0, digest: '0000000000000000' },
   stored_bytes: 9_900_000,
-  segments_in: 0,
   segments_out: 1,
-  planned_at: '2026-03-05T10:00:00.000000Z',
   copied_at: '2026-03-05T10:00:01.000000Z',
   verified_at: '2026-03-05T10:00:02.000000Z',
   switched_at: '2026-03-05T10:00:03.500000Z',
-  removed_at: null,
-  failed_at: null,
-  failed_in: null,
-  error_code: null,
-  error: null,
-};
+});
 const failedMove: Move = {
   ...move,
   id: 'mv_2',
@@ -66,28 +56,11 @@ const failedMove: Move = {
   error_code: 'segment_damaged',
   error: 'the object is not what was written',
 };
-const started: Run = {
+const started: Run = rowOf('GET /retention/runs', {
   id: 'run_1',
   state: 'queued',
-  tenant: null,
-  before: null,
-  delete_versioned: false,
   requested_by: 'ops',
-  requested_at: '2026-03-05T10:00:00.000000Z',
-  started_at: null,
-  finished_at: null,
-  total_count: null,
-  moved_count: 0,
-  moved_bytes: 0,
-  deleted_count: 0,
-  kept_count: 0,
-  failed_moves: 0,
-  busy_tenants: 0,
-  freed_bytes: 0,
-  error: null,
-  waiting_since: null,
-  waiting_for: null,
-};
+});
 const ended: Run = {
   ...started,
   state: 'completed',
@@ -97,28 +70,19 @@ const ended: Run = {
   moved_count: 512_991,
   moved_bytes: 246_000_000,
 };
-const verification: Verification = {
+const verification: Verification = answerOf('GET /retention/verify/:id', {
   id: 'vrf_1',
   state: 'completed',
   ok: true,
-  tenant: null,
   requested_by: 'ops',
-  requested_at: '2026-03-05T10:00:00.000000Z',
   started_at: '2026-03-05T10:00:00.000000Z',
   finished_at: '2026-03-05T10:00:03.200000Z',
-  since: null,
-  sample_percent: null,
   segments_total: 12,
   segments_done: 12,
   bytes_total: 1_200_000_000,
   bytes_done: 1_200_000_000,
   records_done: 3_000_000,
-  problem_count: 0,
-  problems: [],
-  error: null,
-  waiting_since: null,
-  waiting_for: null,
-};
+});
 const damaged: Verification = {
   ...verification,
   ok: false,

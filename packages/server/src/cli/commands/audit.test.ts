@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { ends, useFolder } from '../testing/run.ts';
@@ -8,22 +9,19 @@ import { ends, useFolder } from '../testing/run.ts';
 const folder = useFolder();
 const { api, cli, jsonOf } = prepareCli(folder);
 
-const entry = {
+const entry = rowOf('GET /audit', {
   id: '7',
   at: '2026-03-05T11:59:00.000000Z',
-  actor: { token_id: 'tok_1', name: 'ops' },
+  actor: { kind: 'token', token_id: 'tok_1', name: 'ops' },
   action: 'token.revoke',
   target: 'tok_2',
-  tenant: null,
-  tenants: null,
   request_id: 'req_1',
   address: '127.0.0.1',
   user_agent: 'node',
   before: { name: 'old', scopes: ['admin'] },
-  after: null,
   place: 7,
   hash: 'ab'.repeat(32),
-};
+});
 
 refusesUsage(api, [
   ['audit ls --from 2026-03-01', '--from and --to need each other'],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { bulkRetry as job, bulkPreview as preview } from '../testing/bulk-jobs.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
@@ -8,33 +9,24 @@ import type { DeliveryRow } from '../webhooks/deliveries.ts';
 
 const { api, cli, jsonOf } = prepareCli();
 
-const row: DeliveryRow = {
+const row: DeliveryRow = rowOf('GET /webhook/dlq', {
   id: 'dlv_070t1x2y3Kq2LmNC7Kq2',
   idempotency_key: 'msg_4fTq9Zx7Kq2L91ac',
   target: 'https://hooks.acme.example/in',
   attempts: 8,
   max_attempts: 8,
   last_status: 503,
-  next_retry: null,
   error: 'Service Unavailable',
   failure_class: 'status',
   status: 'abandoned',
-  waits_for_endpoint: false,
-  paused_until: null,
+  last_attempt_at: '2026-03-05T10:00:00.000000Z',
   sequence: 1,
-  order_key: null,
-  waits_for: null,
   tenant: 'TX',
   endpoint_id: 'ep_1',
   incident_id: 'inc_1',
   event_type: 'incident.created',
-  job_id: null,
   created_at: '2026-03-05T09:00:00.000000Z',
-  last_attempt_at: '2026-03-05T10:00:00.000000Z',
-  finished_at: null,
-  replay_of: null,
-  replay_id: null,
-};
+});
 const list = (rows: object[], total: number | null) =>
   json({ data: rows, next_cursor: null, total });
 /** The API of bulk retries: a preview, a job, and how it goes on. */

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { ends, useFolder } from '../testing/run.ts';
@@ -9,40 +10,20 @@ import type { Endpoint } from '../webhooks/endpoints.ts';
 const folder = useFolder();
 const { api, cli, jsonOf } = prepareCli(folder);
 
-const endpoint: Endpoint = {
+const endpoint: Endpoint = rowOf('GET /webhook/endpoints', {
   id: 'ep_1',
   tenant: 'TX',
   type: 'push',
   url: 'https://hooks.acme.example/in',
-  description: null,
-  uid: null,
-  name: null,
-  labels: {},
   event_types: ['*'],
-  stores: null,
-  where: null,
   health: 'ok',
   enabled: true,
-  disabled_reason: null,
-  disabled_at: null,
-  disabled_by: null,
-  held_back: null,
-  max_attempts: null,
   retry_schedule: [5, 60],
-  rate_limit: null,
-  delivery: null,
-  disable_after_days: null,
   ordered: 'group',
   when_stuck: 'block',
-  failing_since: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
   backlog: { count: 0, is_exact: true, is_discarding: false },
-  throttled_until: null,
-  previous_secret_until: null,
-  header_names: [],
-  created_at: '2026-03-05T10:00:00.000000Z',
-  updated_at: '2026-03-05T10:00:00.000000Z',
-};
+});
 const secret = 'whsec_c2VjcmV0';
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 const create = 'endpoints create --tenant TX --url https://hooks.acme.example/in';

@@ -1,26 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import type { ListedJob } from '../../platform/jobs/contract.ts';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
-const job: ListedJob = {
+const job: ListedJob = rowOf('GET /jobs', {
   id: 'exp_1',
   kind: 'export',
   state: 'running',
   tenant: 'TX',
   requested_by: 'ops',
-  requested_at: '2026-03-05T10:00:00.000000Z',
   started_at: '2026-03-05T10:00:01.000000Z',
-  finished_at: null,
   progress: { done: 364_120, total: 512_991, unit: 'records' },
   summary: 'Exports records of TX to TX.csv.',
-  has_faults: false,
-  error: null,
   href: '/api/v1/exports/exp_1',
-};
+});
 const completed: ListedJob = {
   ...job,
   state: 'completed',

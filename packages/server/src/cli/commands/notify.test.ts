@@ -1,20 +1,18 @@
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
 const { api, cli } = prepareCli();
 
-const target = {
+const target = rowOf('GET /notify/targets', {
   id: 'ntt_1',
   kind: 'webhook',
   url: 'https://pager.example/in',
-  to: null,
-  kinds: null,
   min_severity: 'warning',
   enabled: true,
   created_by: 'ops',
-  created_at: '2026-03-05T10:00:00.000000Z',
   last_send: {
     at: '2026-03-05T11:00:00.000000Z',
     state: 'given_up',
@@ -22,7 +20,7 @@ const target = {
     is_test: false,
     error: '500 Internal Server Error',
   },
-};
+});
 const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 
 test('notify add prints the secret alone, and sends what was asked for', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
@@ -6,15 +7,11 @@ import type { Policy } from './policies.ts';
 
 const { api, cli, sent } = prepareCli();
 
-const policy: Policy = {
+const policy: Policy = rowOf('GET /retention/policies', {
   tenant: 'TX',
   hot_days: 3,
-  delete_days: null,
-  hold: false,
   from_default: true,
-  updated_at: '2026-03-05T10:00:00.000000Z',
-  updated_by: null,
-};
+});
 
 refusesUsage(api, [
   ['retention policy set TX', 'say what to set'],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { answerOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
@@ -16,27 +17,22 @@ refusesUsage(api, [
   ['records erase --tenant TX --event-id e1', 'Erase without asking: --yes'],
 ]);
 
-const receipt = {
+const receipt = answerOf('POST /enrichment/erase', {
   id: 'mv_9',
-  dry_run: false,
   state: 'switched',
   tenant: 'TX',
-  store: null,
-  from: null,
-  to: null,
   erased: { count: 2, bytes: 900, digest: '00000000000000aa' },
   hot_count: 1,
   cold_count: 1,
   segments_rewritten: 1,
   not_found: ['e3'],
-  requested_at: '2026-03-05T10:00:00.000000Z',
   erased_at: '2026-03-05T10:00:01.000000Z',
   objects_removed_after: '2026-03-05T10:15:01.000000Z',
   remains: [
     { what: 'objects', until: '2026-03-05T10:15:01.000000Z', note: 'The replaced objects stay.' },
     { what: 'wal', until: null, note: 'The log stays.' },
   ],
-};
+});
 
 test('erase tells what would go, asks, and prints the receipt', async () => {
   api.on('POST /enrichment/erase', (request, response) => {

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
 const { api, cli } = prepareCli();
 
-const made = {
+const made = rowOf('GET /exports/schedules', {
   id: 'sch_1',
   tenant: 'TX',
   name: 'nightly',
@@ -16,12 +17,9 @@ const made = {
   access_key_id: 'AK',
   state: 'waiting',
   due_at: '2026-03-06T02:00:00.000000Z',
-  delivered_before: null,
-  last_run: null,
   webhook: true,
   created_by: 'ops',
-  created_at: '2026-03-05T10:00:00.000000Z',
-};
+});
 const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 
 test('schedules create sends what was given, with the secret from stdin, and prints the id', async () => {

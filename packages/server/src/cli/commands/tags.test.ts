@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, noContent, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
@@ -6,19 +7,17 @@ import type { Tag, Tagged } from './tags.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
-const tag: Tag = {
+const tag: Tag = rowOf('GET /enrichment/tags', {
   id: 'tag_1',
   tenant: 'TX',
   store: 'DFW',
   from: '2001-01-01',
   to: '2001-01-31',
   dataset: 'training',
-  note: null,
   count: 41_022,
   bytes: 19_700_000,
-  created_at: '2026-03-05T10:00:00.000000Z',
   created_by: 'ops',
-};
+});
 const wholeTag: Tag = {
   ...tag,
   id: 'tag_2',

@@ -1,23 +1,19 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, noContent } from '../testing/receiver.ts';
 import { ends, run } from '../testing/run.ts';
 
 const { api, cli } = prepareCli();
 
-const row = {
+const row = rowOf('GET /tokens', {
   id: 'tok_1',
   name: 'ops',
   scopes: ['enrichment:read'],
   tenants: ['TX'],
-  addresses: null,
-  overlap_until: null,
-  created_at: '2026-03-05T10:00:00.000000Z',
-  expires_at: null,
-  last_used_at: null,
   creator: { id: 'tok_0', name: 'boss' },
-};
+});
 
 test('tokens create prints the token alone on stdout, the talk on stderr', async () => {
   api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
+import { answerOf } from '../testing/answers.ts';
 import { completedJob, offerFile } from '../testing/export-jobs.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages } from '../testing/receiver.ts';
@@ -7,19 +8,15 @@ import { ends } from '../testing/run.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
-const version: Version = {
+const version: Version = answerOf('GET /enrichment/dataset-versions/:id', {
   id: 'ver_1',
   tenant: 'TX',
   dataset: 'training',
   name: '2026-q1',
-  note: null,
   shares: { train: 80, validation: 10, test: 10 },
-  group_by: null,
-  where: null,
   count: 512_991,
   bytes: 246_000_000,
   digest: '9f3c00000000abe1',
-  recorded_before: '2026-03-05T10:00:00.000000Z',
   slices: [
     { tag_id: 'tag_1', store: 'DFW', from: '2001-01-01', to: '2001-01-31', note: 'first' },
     { tag_id: 'tag_2', store: null, from: null, to: null, note: null },
@@ -30,15 +27,8 @@ const version: Version = {
     validation: { count: 51_000, digest: '000000000000000b' },
     test: { count: 51_991, digest: '000000000000000c' },
   },
-  ungrouped: null,
-  warnings: [],
-  current: null,
-  change: null,
-  changed_at: null,
-  error: null,
-  created_at: '2026-03-05T10:00:00.000000Z',
   created_by: 'ops',
-};
+});
 const counting: Version = { ...version, state: 'counting', splits: null };
 const erased: Version = {
   ...version,

@@ -2,42 +2,32 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Manifest } from '../../contract.ts';
 import type { ExportJob } from '../exports/jobs.ts';
+import { answerOf } from './answers.ts';
 import { type Handler, json, type Receiver } from './receiver.ts';
 
 /** A job of 60 kB that is completed. */
 export function completedJob(content: Buffer, changes: Partial<ExportJob> = {}): ExportJob {
-  return {
+  return answerOf('GET /exports/:id', {
     id: 'exp_1',
     tenant: 'TX',
     format: 'parquet',
     state: 'completed',
     request: { tenant: 'TX', month: '2001-02' },
     file_name: 'TX_2001-02.parquet',
-    recorded_before: '2026-03-05T10:00:00.000000Z',
-    version: null,
     rows_done: 512_991,
     rows_total: 512_991,
     percent: 100,
-    rows_per_second: null,
-    eta_s: null,
     bytes: content.length,
     sha256: createHash('sha256').update(content).digest('hex'),
     digest: '9f3c00000000abe1',
     requested_by: 'ops',
-    schedule: null,
-    delivered_to: null,
-    delivered_at: null,
-    created_at: '2026-03-05T10:00:00.000000Z',
     started_at: '2026-03-05T10:00:01.000000Z',
     finished_at: '2026-03-05T10:00:09.000000Z',
     expires_at: '2026-03-12T10:00:09.000000Z',
     has_file: true,
     attempts: 1,
-    waiting_since: null,
-    error_code: null,
-    error: null,
     ...changes,
-  };
+  });
 }
 
 export function manifestOf(job: ExportJob, changes: Partial<Manifest> = {}): Manifest {
@@ -47,23 +37,16 @@ export function manifestOf(job: ExportJob, changes: Partial<Manifest> = {}): Man
     bytes: job.bytes,
     sha256: job.sha256 ?? '',
   };
-  return {
+  return answerOf('GET /exports/:id/manifest', {
     export_id: job.id,
     file_name: job.file_name,
     format: job.format,
-    compression: 'none',
     columns: ['event_id'],
     request: job.request,
-    recorded_before: job.recorded_before,
-    version: null,
     ...whole,
-    proof: 'content',
-    splits: null,
     parts: [whole],
-    created_at: job.created_at,
-    finished_at: job.created_at,
     ...changes,
-  };
+  });
 }
 
 /** The ETag of a file, which the service makes of its SHA-256. */

@@ -1,52 +1,39 @@
 import { describe, expect, test } from 'vitest';
 import type { ReplayPreview, ReplayRow } from '../../webhooks/contract.ts';
+import { answerOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
+const until = '2026-03-05T12:00:00.000000Z';
 const preview: ReplayPreview = {
-  since: '2026-03-05T10:00:00.000000Z',
-  until: '2026-03-05T12:00:00.000000Z',
+  ...(answerOf('POST /webhook/endpoints/:id/replay') as ReplayPreview),
+  until,
   count: 1234,
   missed: 1200,
   discarded: 34,
   failed: 2,
   delivered: 5,
-  waiting: 0,
-  unwanted: 0,
-  erased: 0,
-  filtered_until: null,
-  counted_until: null,
-  forgotten_before: null,
   notes: ['Discarded before: 34 deliveries.'],
 };
-const job: ReplayRow = {
+const job: ReplayRow = answerOf('GET /webhook/replays/:id', {
   id: 'rpl_1',
   state: 'running',
   tenant: 'TX',
   endpoint_id: 'ep_1',
   since: preview.since,
   until: preview.until,
-  incident_id: null,
-  event_types: null,
   only: 'missed',
   ids: 'new',
   filters: 'apply',
-  rate: null,
-  waits_for_endpoint: false,
-  waits_for_room: false,
   rows_total: 1234,
-  rows_done: 0,
-  rows_skipped: 0,
-  error: null,
   created_by: 'ops',
   outcome: { waiting: 0, pending: 0, delivered: 0, abandoned: 0, discarded: 0 },
   created_at: '2026-03-05T12:00:00.000000Z',
   updated_at: '2026-03-05T12:00:00.000000Z',
-  finished_at: null,
-};
+});
 const outcome = { waiting: 4, pending: 0, delivered: 1229, abandoned: 1, discarded: 0 };
 const ended: ReplayRow = { ...job, state: 'completed', rows_done: 1234, outcome };
 const at = '/webhook/endpoints/ep_1/replay';
