@@ -1,3 +1,4 @@
+import { historyRows } from './history-rows.ts';
 import { peopleRows } from './people-rows.ts';
 import {
   bytes,
@@ -13,6 +14,7 @@ import {
   text,
   url,
 } from './types.ts';
+import { noticeRows, webhookRows } from './webhook-rows.ts';
 
 /** What a process can be told to do with `SVC_ROLES`; one process may have several roles. */
 export const roles = ['api', 'drainer', 'retention', 'exports'] as const;
@@ -280,140 +282,9 @@ export const settingGroups = {
       },
     },
   },
-  webhooks: {
-    title: 'Webhooks',
-    rows: {
-      allowTargets: {
-        ...cidrList('SVC_ALLOW_TARGETS'),
-        help: 'Private networks that webhooks may be sent to, as CIDRs separated by commas.',
-        sharedBy: ['api', 'drainer'],
-      },
-      tenantEndpoints: {
-        ...integer('SVC_TENANT_ENDPOINTS', 10_000, 0, 1_000_000),
-        help: 'Webhook endpoints that a tenant may have; 0 = any number.',
-        sharedBy: ['api'],
-      },
-      tenantWaiting: {
-        ...integer('SVC_TENANT_WAITING', 1_000_000, 0, 1_000_000_000),
-        help: 'Deliveries of a tenant that may wait to be delivered. With more, incidents are held back from its endpoints for which most of them wait, which a replay sends later; 0 = any number.',
-        sharedBy: ['api'],
-      },
-      tenantWaitingBytes: {
-        ...bytes('SVC_TENANT_WAITING_BYTES', 10 * giB, 0, 1024 * 1024 * giB),
-        help: 'The same of the bytes that they send; 0 = any number.',
-        sharedBy: ['api'],
-      },
-      webhookMaxAttempts: {
-        ...integer('SVC_WEBHOOK_MAX_ATTEMPTS', 8, 1, 100),
-        help: 'Delivery attempts before a webhook is abandoned.',
-        sharedBy: ['api'],
-      },
-      webhookTimeoutSeconds: {
-        ...integer('SVC_WEBHOOK_TIMEOUT_SECONDS', 15, 1, 120),
-        help: 'One delivery attempt in all, from name look-up to the last byte.',
-        sharedBy: ['drainer'],
-      },
-      eventTypes: {
-        ...oneOf('SVC_EVENT_TYPES', ['accept', 'warn', 'refuse'], 'accept'),
-        help: 'What becomes of a reported incident whose type is not in the catalogue of event types, or whose data does not fit its schema: accept asks neither, warn says so in the answer, refuse answers 400.',
-        sharedBy: ['api'],
-      },
-      webhookProxy: {
-        ...url('SVC_WEBHOOK_PROXY', ['http', 'https']),
-        help: 'Proxy of HTTP (CONNECT) through which webhooks go, notices by webhook too, as http://user:password@proxy:3128, or https:// to speak TLS to it; unset = directly. The service looks names up itself, and asks the proxy for addresses that are allowed.',
-        secret: true,
-      },
-      webhookMaxBytes: {
-        ...bytes('SVC_WEBHOOK_MAX_BYTES', 256 * kiB, kiB, 16 * miB),
-        help: 'One webhook payload, at most.',
-        sharedBy: ['api'],
-      },
-      drainerInFlight: {
-        ...integer('SVC_DRAINER_IN_FLIGHT', 512, 1, 10_000),
-        help: 'Webhooks that one process sends at once, at most; a tenant has a quarter of them, an endpoint 64 and at most half of its tenant’s.',
-      },
-    },
-  },
-  history: {
-    title: 'How long history stays',
-    rows: {
-      deliveryDays: {
-        ...integer('SVC_DELIVERY_DAYS', 30, 1, 3650),
-        help: 'Days that delivered webhooks stay in the history.',
-        sharedBy: ['api', 'drainer'],
-      },
-      incidentDays: {
-        ...integer('SVC_INCIDENT_DAYS', 90, 0, 36_500),
-        help: 'Days that the payload of an incident and the answers of its receivers are kept after its last delivery ended, also as a dead letter, which cannot be retried from then on; 0 = as long as the deliveries.',
-        sharedBy: ['drainer'],
-      },
-      abandonedDays: {
-        ...integer('SVC_ABANDONED_DAYS', 0, 0, 3650),
-        help: 'Days after which abandoned webhooks are purged by themselves, which a notice tells the day before; 0 = never.',
-        sharedBy: ['api'],
-      },
-      historyDays: {
-        ...integer('SVC_HISTORY_DAYS', 400, 0, 36_500),
-        help: 'Days that what has ended stays in the journal of moves and the lists of runs, verifications and bulk retries; 0 = for ever.',
-        sharedBy: ['drainer', 'retention'],
-      },
-      auditDays: {
-        ...integer('SVC_AUDIT_DAYS', 0, 0, 36_500),
-        help: 'Days that entries stay in the audit log; 0 = for ever. What is yet to be sealed or copied stays.',
-        sharedBy: ['retention'],
-      },
-      auditReads: {
-        ...oneOf('SVC_AUDIT_READS', ['off', 'on'], 'off'),
-        help: 'on: the audit log also tells which slices of records people read, in the console and with tokens that they made; pages of one slice are one entry in ten minutes and process.',
-        sharedBy: ['api'],
-      },
-      auditCopyUrl: {
-        ...url('SVC_AUDIT_COPY_URL', ['file', 's3']),
-        help: 'Where the audit log is copied as it grows: file:///folder or s3://bucket/prefix?endpoint=…&region=…, beyond the reach of who can write to the database; unset = nowhere.',
-        sharedBy: ['api'],
-      },
-      auditShipUrl: {
-        ...url('SVC_AUDIT_SHIP_URL', ['https', 'http', 'syslog+tls', 'syslog+tcp']),
-        help: 'Who collects the audit log as it grows: https://… gets signed NDJSON, syslog+tls://host:6514 messages of syslog; http:// and syslog+tcp:// only inside SVC_ALLOW_TARGETS. Unset = nobody.',
-        secret: true,
-      },
-      auditShipSecret: {
-        ...text('SVC_AUDIT_SHIP_SECRET', undefined),
-        help: 'The secret that requests to https:// are signed with, as webhooks are: whsec_ and base64.',
-        secret: true,
-      },
-    },
-  },
-  notices: {
-    title: 'Notices',
-    rows: {
-      smtpUrl: {
-        ...url('SVC_SMTP_URL', ['smtp', 'smtps']),
-        help: 'Server that takes notices by e-mail, as smtp://user:password@host:587 or smtps://…:465; unset = no e-mail. With a password, smtp:// asks for STARTTLS.',
-        secret: true,
-      },
-      smtpFrom: {
-        ...text('SVC_SMTP_FROM', undefined),
-        help: 'Sender of these e-mails, such as svcctl@acme.example.',
-        sharedBy: ['api'],
-      },
-      notifyDiskPercent: {
-        ...integer('SVC_NOTIFY_DISK_PERCENT', 10, 0, 99),
-        help: 'Share of the disk of the data folder, in percent: with less free, it is told as nearly full; 0 = never.',
-        sharedBy: ['api'],
-      },
-      notifyDeadLetters: {
-        ...integer('SVC_NOTIFY_DEAD_LETTERS', 1000, 1, 1_000_000_000),
-        help: 'Abandoned webhooks of which a notice tells; with fewer, nobody is told.',
-        sharedBy: ['api'],
-      },
-      backupMaxAgeHours: {
-        ...integer('SVC_BACKUP_MAX_AGE_HOURS', 48, 0, 100_000),
-        help: 'Hours after which the last good backup is told as overdue, and so is older data of which there is none; 0 = never, where something else backs up.',
-        sharedBy: ['api'],
-      },
-    },
-  },
+  webhooks: { title: 'Webhooks', rows: webhookRows },
+  history: { title: 'How long history stays', rows: historyRows },
+  notices: { title: 'Notices', rows: noticeRows },
 } as const satisfies Record<string, { title: string; rows: Record<string, DescribedRow> }>;
 
 /** All rows of all groups, by the names that `Settings` has for them. */
