@@ -2,11 +2,12 @@ import { numberOf } from '../../kernel/values.ts';
 import { endpointFilters } from '../../webhooks/view.ts';
 import { call } from '../act.ts';
 import { columnsOf } from '../columns.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, readFirstLine } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
-import { usage } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
+import { withRetries } from '../retry.ts';
 import { fitText, printable } from '../table.ts';
 import { type Verbs, verb } from '../verb.ts';
 import { endpointBody, endpointOptions } from '../webhooks/endpoint-options.ts';
@@ -20,7 +21,6 @@ import {
 } from '../webhooks/endpoints.ts';
 import { replay } from '../webhooks/replay.ts';
 import { testFilter } from '../webhooks/test-filter.ts';
-import { poll } from './endpoints-poll.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
 
@@ -102,7 +102,7 @@ const create = call('POST /webhook/endpoints', {
       type: pull && ('pull' as const),
       headers: headers && Object.fromEntries(given),
       enabled: disabled ? false : undefined,
-      secret: await secretOf(context, secret),
+      secret: secret === '-' ? await readFirstLine(context) : secret,
     };
   },
   prints: ({ secret }) => secret,
@@ -111,12 +111,6 @@ const create = call('POST /webhook/endpoints', {
   next: ({ id, type }) =>
     type === 'pull' ? `poll: svcctl endpoints poll ${id}` : `try it: svcctl endpoints ping ${id}`,
 });
-
-async function secretOf(context: Context, given: string | undefined) {
-  if (given !== '-') return given;
-  const { readFirstLine } = await import('../confirm.ts');
-  return readFirstLine(context);
-}
 
 const change = call('PATCH /webhook/endpoints/:id', {
   summary: 'change an endpoint',
@@ -247,6 +241,41 @@ const ping = call('POST /webhook/endpoints/:id/ping', {
   },
   next: ({ id, outcome }) =>
     (outcome?.failure_class ?? null) === null ? null : `it is tried again: svcctl dlq show ${id}`,
+});
+
+/** So long the service waits for a delivery before it answers that there is none. */
+const waitSeconds = 20;
+
+const poll = verb({
+  summary: 'fetch what waits for an endpoint that is polled',
+  description:
+    'Prints what waits for an endpoint of the type pull, one delivery a line: its id, its signed headers, and its body as text. A delivery is acknowledged after its line is written, by the next call, and follows what is reported until Ctrl-C. What was printed and not acknowledged comes again, under the same webhook-id.',
+  argument,
+  examples: [
+    'svcctl endpoints poll ep_4fTq9Zx7Kq2LmN0p >> incidents.ndjson',
+    'svcctl endpoints poll ep_4fTq9Zx7Kq2LmN0p --once | jq -r .body',
+  ],
+  options: [
+    ['--once', 'end when nothing waits any more, and all is acknowledged'],
+    ['--limit <number>', 'deliveries of one call, 1 to 500 (default: 100)', wholeNumber(1)],
+  ],
+  async act(context, { once, limit }, id) {
+    const client = await context.connect();
+    let after: string | undefined;
+    let count = 0;
+    for (;;) {
+      const query = { after, limit, wait: once ? 0 : waitSeconds };
+      const call = { params: { id }, query };
+      const answer = await withRetries(context.io, () =>
+        client.json('GET /webhook/endpoints/:id/deliveries/poll', call),
+      );
+      for (const delivery of answer.data) await context.out.write(`${JSON.stringify(delivery)}\n`);
+      count += answer.data.length;
+      after = answer.next_cursor ?? undefined;
+      if (once && answer.data.length === 0) break;
+    }
+    context.note(`${numberOf(count, 'delivery', 'deliveries')}, acknowledged.`);
+  },
 });
 
 const skip = call('POST /webhook/endpoints/:id/skip', {
