@@ -6,7 +6,6 @@ import { hold } from '../../../test/held-pace.ts';
 import { blocksOf, untilLockWaits } from '../../../test/one-server.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import {
@@ -17,7 +16,6 @@ import {
   seedDeliveries,
   seedDelivery,
   seedEndpoint,
-  silentAct,
 } from '../dead-letters/testing/seed.ts';
 import { claimDeliveries } from '../drainer/queries.ts';
 import { cancelReplaysOf } from '../endpoints/queries.ts';
@@ -25,11 +23,10 @@ import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
 import { laneOf } from '../lanes.ts';
 import { changePaced } from '../paced-queries.ts';
-import { createReplay } from './ask-replay.ts';
-import { countReplay } from './count-replay.ts';
 import { findReplay, insertReplay, type NewReplay, replayTable } from './queries.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { runShare, startReplays } from './run-replays.ts';
+import { allOf, filterBy, putData, reportOf } from './testing/reported.ts';
 import { mostWaiting } from './words.ts';
 
 const db = useTestDatabase();
@@ -51,27 +48,8 @@ const options = {
 };
 const share = (on: Database = db) => runShare(on, options);
 
-/** Reports so many incidents, a second apart, the last one a minute ago; answers their ids in this order. */
-async function report(count: number, tenant = 'T'): Promise<string[]> {
-  const ids = Array.from({ length: count }, () => newId('inc'));
-  await db.query(sql`
-    insert into incidents (id, tenant, type, occurred_at, body, created_at)
-    select id, ${tenant}, 'incident.created', now(), '{"data":1}',
-      now() - interval '60 seconds' - (${count} - n) * interval '1 second'
-    from unnest(${ids}::text[]) with ordinality as given (id, n)`);
-  return ids;
-}
-
-/** All that was ever reported. */
-const all = () => ({
-  tenant: 'T',
-  endpointId: endpoint.id,
-  from: '2000-01-01T00:00:00Z',
-  until: new Date().toISOString(),
-  incidentId: null,
-  eventTypes: null,
-  ignoresFilters: false,
-});
+const report = (count: number, tenant?: string) => reportOf(db, count, tenant);
+const all = () => allOf(endpoint);
 
 async function ask(more: Partial<NewReplay> = {}): Promise<string> {
   const id = newId('rpl');
@@ -235,14 +213,8 @@ test('a replay does not end before the reports of its range are committed', asyn
 });
 
 describe('a filter', () => {
-  const subscribe = (where: string | null) =>
-    db.query(sql`
-      update webhook_endpoints set filter = ${where}, filter_key = md5(${where})::uuid where id = ${endpoint.id}`);
-  const payloads = (of: (n: number) => string, ids: readonly string[]) =>
-    db.query(sql`
-      update incidents i set body = given.body
-      from unnest(${ids}::text[], ${ids.map((_, n) => `{"data":${of(n)}}`)}::text[]) as given (id, body)
-      where i.id = given.id`);
+  const subscribe = (where: string) => filterBy(db, endpoint, where);
+  const payloads = (of: (n: number) => string, ids: readonly string[]) => putData(db, ids, of);
 
   test('leaves out what it refuses, over all shares, and in the order of the reports', async () => {
     const ids = await report(2300);
@@ -296,54 +268,6 @@ describe('a filter', () => {
     while ((await share()).hasWorked);
     expect(await madeOf(id)).toEqual(ids.filter((_, n) => n % 2 === 1));
   });
-
-  test('is asked for five seconds before a replay, and what came later is counted as if it passed', async () => {
-    const ids = await report(2100);
-    await payloads((n) => `{"n":${n}}`, ids);
-    await subscribe('n >= 1999');
-    const count = (stepMillis: number) => {
-      let now = 0;
-      const clock = () => {
-        now += stepMillis;
-        return now - stepMillis;
-      };
-      return countReplay(db, all(), { days: 30, hasFilter: true, log, clock });
-    };
-    expect(await count(0)).toMatchObject({
-      counts: { missed: 101, unwanted: 1999 },
-      filteredUntil: null,
-    });
-    const [last] = await db.query<{ at: string }>(sql`
-      select ${instantText('created_at')} as at from incidents where id = ${ids[1999]}`);
-    await subscribe('n = 0');
-    expect(await count(5000)).toMatchObject({
-      counts: { missed: 101, unwanted: 1999 },
-      filteredUntil: last?.at,
-    });
-  });
-});
-
-test('a preview counts for five seconds, and says up to where', async () => {
-  const clockOf = (stepMillis: number) => {
-    let now = 0;
-    return () => {
-      now += stepMillis;
-      return now;
-    };
-  };
-  const count = (stepMillis: number) =>
-    countReplay(db, all(), { days: 30, hasFilter: false, log, clock: clockOf(stepMillis) });
-  const ids = await report(20_001);
-  const [last] = await db.query<{ at: string }>(sql`
-    select ${instantText('created_at')} as at from incidents where id = ${ids[19_999]}`);
-  const left = { missed: 20_000 };
-  expect(await count(5000)).toMatchObject({ counts: left, countedUntil: last?.at });
-  expect(await count(0)).toMatchObject({ counts: { missed: 20_001 }, countedUntil: null });
-  // What is made of such a count tells no total, so it never reads as nearly done.
-  const made = { ...silentAct, clock: clockOf(5000), deliveryDays: 30, log, maxAttempts: 8 };
-  const call = { ...silentAct, params: { id: endpoint.id }, body: { since: all().from } };
-  const { id } = await createReplay(db, made, call);
-  expect(await read(id)).toMatchObject({ rows_total: null, rows_done: 0 });
 });
 
 describe('beside others', () => {
