@@ -104,6 +104,9 @@ const endpointOf = (tenant: string, more = {}) =>
     event_types: ['*'],
     ...more,
   });
+const aRecord = { store: 'S', event_id: 'e', occurred_at: '2001-03-01T00:00:00Z', enrichment: {} };
+const storeOne = (tenant: string) =>
+  post('/enrichment/records', { records: [{ ...aRecord, tenant }] });
 const report = (tenant: string) =>
   post('/incidents', { tenant, type: 'incident.created', data: {} });
 
@@ -123,17 +126,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
   test('fire for what waits and nobody does', async () => {
     await endpointOf('late');
     await report('late');
-    await post('/enrichment/records', {
-      records: [
-        {
-          tenant: 'T',
-          store: 'S',
-          event_id: 'e',
-          occurred_at: '2001-03-01T00:00:00Z',
-          enrichment: {},
-        },
-      ],
-    });
+    await storeOne('T');
     await post('/exports/csv', { tenant: 'T' }, { prefer: 'respond-async' });
     await post('/enrichment/tags', { tenant: 'T', dataset: 'training' });
     await post('/enrichment/dataset-versions', { tenant: 'T', dataset: 'training', name: 'v' });
@@ -232,17 +225,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
   });
 
   test('fire for moves and runs that failed, and that are late', async () => {
-    await post('/enrichment/records', {
-      records: [
-        {
-          tenant: 'U',
-          store: 'S',
-          event_id: 'e',
-          occurred_at: '2001-03-01T00:00:00Z',
-          enrichment: {},
-        },
-      ],
-    });
+    await storeOne('U');
     const inTheWay = join(store, 'records', 'tenant=U');
     await mkdir(dirname(inTheWay), { recursive: true });
     await writeFile(inTheWay, '');

@@ -35,18 +35,8 @@ refusesUsage(api, [
 
 test('audit ls asks with its filters and turns pages up to its limit', async () => {
   api.on('GET /audit', pages([JSON.stringify(entry)], [JSON.stringify(entry)], ['{"id":"1"}']));
-  const argv = ['--actor', 'tok_1', '--action', 'token.', '--tenant', 'TX'];
-  const days = ['--from', '2026-03-01', '--to', '2026-03-31'];
-  const { code, stdout } = await cli([
-    'audit',
-    'ls',
-    ...argv,
-    ...days,
-    '--limit',
-    '2',
-    '--json',
-    'id,actor',
-  ]);
+  const asked = '--actor tok_1 --action token. --tenant TX --from 2026-03-01 --to 2026-03-31';
+  const { code, stdout } = await cli(`audit ls ${asked} --limit 2 --json id,actor`);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual([
     { id: '7', actor: entry.actor },

@@ -24,19 +24,9 @@ const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 
 test('schedules create sends what was given, with the secret from stdin, and prints the id', async () => {
   api.on('POST /exports/schedules', json(made, 201));
-  const words = ['schedules', 'create', '--tenant', 'TX', '--cron', '0 2 * * *'];
-  const key = ['--access-key-id', 'AK', '--secret-access-key', '-'];
-  const more = [
-    '--to',
-    's3://acme/x',
-    ...key,
-    '--columns',
-    'event_id,kind',
-    '--starts',
-    'now',
-    ...['--webhook', '--typed'],
-  ];
-  const running = cli([...words, ...more], { stdin: 'SECRET\n' });
+  const more = '--access-key-id AK --secret-access-key - --columns event_id,kind --starts now';
+  const words = `schedules create --tenant TX --to s3://acme/x ${more} --webhook --typed --cron`;
+  const running = cli([...words.split(' '), '0 2 * * *'], { stdin: 'SECRET\n' });
   await ends(running, 0, 'sch_1\n', ['Made nightly of TX.']);
   expect(bodyOf()).toEqual({
     tenant: 'TX',
