@@ -3,14 +3,18 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-/** Starts a process that outlives it, in the folder for temporary files, and says where and which. */
+/** Starts processes that outlive it, in the folders of the run, and says where and which. */
 const leaver = `
   const { spawn } = require('node:child_process');
-  const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
-    cwd: process.env.TMPDIR, detached: true, stdio: 'ignore',
-  });
-  left.unref();
-  console.log(JSON.stringify({ folder: process.env.TMPDIR, pid: left.pid }));`;
+  const [folder, room] = [process.env.TMPDIR, process.env.SVC_TEST_ROOM];
+  const leave = (folder, cwd, env) => {
+    const options = { cwd, env, detached: true, stdio: 'ignore' };
+    const made = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], options);
+    made.unref();
+    return { folder, pid: made.pid };
+  };
+  const left = [leave(folder, folder, {}), leave(room, room, {}), leave(folder, '/', { TMPDIR: folder })];
+  console.log(JSON.stringify(left));`;
 
 /** The same, and goes on, as tests do. */
 const staying = `${leaver} setInterval(() => {}, 1000);`;
@@ -28,11 +32,11 @@ test.each([
   });
   const ended = once(run, 'exit');
   const [text] = await once(run.stdout, 'data');
-  const { folder, pid } = JSON.parse(String(text));
+  const left = JSON.parse(String(text));
   if (signal !== undefined) run.kill(signal);
   expect(await ended).toEqual([code, null]);
-  expect(existsSync(folder)).toBe(false);
-  await expect.poll(() => isAlive(pid)).toBe(false);
+  expect(left.map(({ folder }) => existsSync(folder))).toEqual([false, false, false]);
+  await expect.poll(() => left.filter(({ pid }) => isAlive(pid))).toEqual([]);
 });
 
 function isAlive(pid) {

@@ -13,7 +13,8 @@ import { copyCluster } from './copy-cluster.ts';
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const pgConfig = process.env.SVC_TEST_CITUS;
   if (pgConfig !== undefined) return setUpCitus(project, pgConfig);
-  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  // `npm test` names a folder in memory, where there is plenty of it, and removes it at the end.
+  const dataDir = await mkdtemp(join(process.env.SVC_TEST_ROOM ?? tmpdir(), 'svcctl-test-'));
   // `npm run test:postgres` names another version here.
   const packageDir = process.env.SVC_TEST_POSTGRES;
   // What the planner knows of a table is what a test has told it, and not what was there at a random moment.
