@@ -13,7 +13,10 @@ import { panelHref } from '../ui/panel-place.ts';
 /** The statuses of the queue in the order of the page: what needs a person comes first. */
 export const shownStatuses = [...deadLetterStatuses].reverse();
 
-const { status, tenant, endpoint, class: failure } = deadLetterFilters;
+const { status, tenant, endpoint, class: failed } = deadLetterFilters;
+
+/** What failed may be any text: a newer service knows more of it, and what none knows it refuses. */
+const failure = { title: failed.title } as const;
 
 /** The filters of the groups of the queue. */
 export const dlqGroupFilters = { tenant, endpoint, failure } as const;

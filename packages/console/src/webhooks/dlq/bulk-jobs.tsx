@@ -178,7 +178,7 @@ function describe(request: BulkRequest, nameOf: (endpoint: string) => string): s
     ...(endpoint === undefined
       ? [tenant === undefined ? 'any tenant' : `tenant ${tenant}`, 'any endpoint']
       : [nameOf(endpoint)]),
-    failure === undefined ? 'any failure' : failureWords[failure],
+    failure === undefined ? 'any failure' : (failureWords[failure] ?? failure),
   ];
   return parts.join(' · ');
 }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DeliveryGroup, Page } from '../../api/types.ts';
-import { type DeadLetterStatus, type FailureClass, failureWords } from '../../api/values.ts';
+import { type DeadLetterStatus, failureWords } from '../../api/values.ts';
 import { HoursChart, hoursText, Target } from '../../ui/endpoint.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
@@ -24,7 +24,7 @@ type GroupsTableProps = {
   /** Filter: only groups of this status. */
   status: DeadLetterStatus | undefined;
   /** Filter: only groups of this failure class. */
-  failure: FailureClass | undefined;
+  failure: string | undefined;
   onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
   onRetry: (group: DeadLetterGroup) => void;
   onPurge: (group: DeadLetterGroup) => void;

@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo } from 'react';
-import type { BulkRequest, DeadLetters, Delivery } from '../../api/types.ts';
+import type { DeadLetters, Delivery } from '../../api/types.ts';
 import {
   type BulkAction,
   bulkActions,
@@ -29,8 +29,9 @@ import {
 } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
 import { type Asked, BulkDialog, JobsStrip } from './bulk-jobs.tsx';
+import { groupText, requestOf } from './bulk-request.ts';
 import { DlqBar } from './dlq-bar.tsx';
-import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
+import { GroupsTable } from './groups-table.tsx';
 import { mostRows, useDeadLetterGroups, useDeadLetters } from './use-dead-letters.ts';
 
 type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
@@ -176,11 +177,6 @@ function countText(list: DeadLetters | undefined, leaving: ReadonlySet<string>):
   return `${formatCount(list.data.length - gone)}${more}`;
 }
 
-/** A group as the id of its retry or its purge. */
-function groupText({ status, endpoint_id, failure_class }: DeadLetterGroup): string {
-  return [status, endpoint_id, failure_class].join('/');
-}
-
 /** The bulk job that the panel asks about: of a group, or of all that the filters find; null for none. */
 function askedOf(
   search: DlqSearch,
@@ -191,20 +187,4 @@ function askedOf(
     if (id !== undefined) return { action, request: requestOf(search, id) };
   }
   return null;
-}
-
-function requestOf(search: DlqSearch, panelId: string): BulkRequest {
-  const [status, endpoint, failure] = panelId.split('/');
-  if (!endpoint) return filtersOf(search);
-  return filtersOf(validateDlqSearch({ tenant: search.tenant, status, endpoint, failure }));
-}
-
-/** The filters of the page as those of a bulk job. */
-function filtersOf({ status, tenant, endpoint, failure }: DlqSearch): BulkRequest {
-  return {
-    ...(status && { status }),
-    ...(tenant && { tenant }),
-    ...(endpoint && { endpoint_id: endpoint }),
-    ...(failure && { failure_class: failure }),
-  };
 }
