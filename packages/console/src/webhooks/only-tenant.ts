@@ -19,11 +19,14 @@ export function useOwnColumns<Column extends { readonly id: string }>(
   );
 }
 
-/** The filters of a list without that of the tenant, where there is only one. */
+/** The filters of a list without a field for the tenant, where there is only one. */
 export function useOwnFilters(filters: Filters): Filters {
   const isOnly = useOnlyTenant() !== undefined;
-  return useMemo(() => {
-    const others = Object.entries(filters).filter(([name]) => name !== 'tenant');
-    return isOnly ? Object.fromEntries(others) : filters;
-  }, [filters, isOnly]);
+  return useMemo(() => (isOnly ? withoutField(filters, 'tenant') : filters), [filters, isOnly]);
+}
+
+/** Filters of which one has no field. A link may still set it: then the list says so, and how to remove it. */
+export function withoutField(filters: Filters, name: string): Filters {
+  const { isUsual: _, ...filter } = filters[name] ?? {};
+  return { ...filters, [name]: { ...filter, isLinked: true } };
 }

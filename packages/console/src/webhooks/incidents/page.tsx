@@ -7,14 +7,14 @@ import { idOf } from '../../ui/table/column.ts';
 import { FilteredList } from '../../ui/table/filtered-list.tsx';
 import { usePageSearch } from '../../ui/use-search.ts';
 import { useEndpointNames } from '../endpoint-names.ts';
-import { useOnlyTenant, useOwnColumns, useOwnFilters } from '../only-tenant.ts';
+import { useOnlyTenant, useOwnColumns, useOwnFilters, withoutField } from '../only-tenant.ts';
 import { incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
 import { incidentColumns, retryColumns } from './columns.tsx';
 import { IncidentPanel } from './incident-panel.tsx';
 import { useIncidents, useRetryOf } from './use-incidents.ts';
 
-const { endpoint: _, ...eventFilters } = incidentFilters;
+const eventFilters = withoutField(incidentFilters, 'endpoint');
 const failedWords = { failed: 'with failed deliveries' };
 
 /** The page INCIDENTS: what was reported, newest first, and what became of its deliveries. */
