@@ -194,7 +194,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     path: '/webhook/dlq/:id',
     summary: 'Discard one delivery that is queued, pending or abandoned',
     description:
-      'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried.',
+      'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried. Refused while the tenant is on hold (409 tenant_on_hold).',
     stepUp: true,
     responses: { 204: { description: 'Discarded, or was before.' }, 409: problem },
   },

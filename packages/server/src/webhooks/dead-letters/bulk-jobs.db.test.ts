@@ -71,7 +71,11 @@ test('a purge in bulk takes of each row what a purge of one takes, and says in t
 });
 
 test('what a tenant has under legal hold is left alone, and a purge of that tenant is refused', async () => {
-  await seedDeliveries(service.db, held, 3);
+  const [row] = await seedDeliveries(service.db, held, 3);
+  expect(await service.call('DELETE', `/webhook/dlq/${row}`)).toMatchObject({
+    status: 409,
+    json: { code: 'tenant_on_hold' },
+  });
   await seedDeliveries(service.db, one, 2);
   expect(await ask('purge', { tenant: 'H' })).toMatchObject({
     status: 409,

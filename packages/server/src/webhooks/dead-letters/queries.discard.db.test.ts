@@ -155,7 +155,8 @@ async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promi
 }
 
 test('whatever happens to deliveries, counts are right and no status is left by a wrong way', async () => {
-  const options = { act: silentAct, wakeUp: { wake() {} }, maxAttempts: 2 };
+  const refuseHold = async () => {};
+  const options = { act: silentAct, wakeUp: { wake() {} }, maxAttempts: 2, refuseHold };
   const row = fc.nat({ max: 5 });
   const failure = fc.constantFrom<FailureClass | null>('dns', 'status', 'reset', null);
   const step = fc.oneof(
@@ -195,7 +196,7 @@ test('whatever happens to deliveries, counts are right and no status is left by 
           const endpoint = endpoints[at % 2 === 0 ? 0 : 1];
           if (what === 'attempt') return finishAttempt(id, how);
           if (what === 'retry') return refusedOr(retryDeadLetter(db, id, options));
-          if (what === 'purge') return refusedOr(purgeDeadLetter(db, id, silentAct));
+          if (what === 'purge') return refusedOr(purgeDeadLetter(db, id, options));
           if (what === 'discard') return discardOfEndpoint(db, endpoint.id, 1);
           return runJob(db, endpoint, jobs++);
         };

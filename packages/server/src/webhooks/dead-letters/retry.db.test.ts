@@ -184,7 +184,8 @@ test.each(['queued', 'pending', 'abandoned'] as const)(
 test('purges are put on record once, with what the delivery was', async () => {
   const id = await seedDelivery(service.db, await seedEndpoint(service.db), { attempts: 8 });
   const { act, noted } = recordedAct();
-  await Promise.all(Array.from({ length: 10 }, () => purgeDeadLetter(service.db, id, act)));
+  const options = { act, refuseHold: async () => {} };
+  await Promise.all(Array.from({ length: 10 }, () => purgeDeadLetter(service.db, id, options)));
   expect(noted).toMatchObject([
     { action: 'delivery.purge', target: id, before: { status: 'abandoned', attempts: 8 } },
   ]);

@@ -4,6 +4,7 @@ import { type Act, noteAct } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow } from '../contract.ts';
 import { laneOfDelivery } from '../lanes.ts';
+import type { WebhookOptions } from '../options.ts';
 import { lockIncidents } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { eraseOf } from './purge-rows.ts';
@@ -82,13 +83,19 @@ async function findRearmable(...of: Parameters<typeof findState>): Promise<queri
 /**
  * Discards one delivery that is queued, pending or abandoned. An attempt that is under way changes nothing any more. The
  * answers of its attempts are removed, and the payload unless another delivery of its incident may still be sent; so
- * they are of a delivery that is discarded already. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
+ * they are of a delivery that is discarded already. Throws 404 `delivery_not_found`, 409 `delivery_finished` or
+ * `tenant_on_hold`.
  */
-export async function purgeDeadLetter(db: Database, id: string, act: Act): Promise<void> {
+export async function purgeDeadLetter(
+  db: Database,
+  id: string,
+  { act, refuseHold }: { act: Act } & Pick<WebhookOptions, 'refuseHold'>,
+): Promise<void> {
   const lane = laneOrNotFound(id);
   const state = await findPurgeable(db, lane, id, act);
   const isPurged = await db.transaction(async (connection) => {
     const row = { lane, id, incident_id: state.incident_id };
+    await refuseHold(connection, state.tenant);
     await lockIncidents(connection, [row.incident_id]);
     const [was] = await queries.discardAll(connection, [row], { failedUntil: null });
     if (was === undefined && state.status !== 'discarded') return false;

@@ -37,7 +37,7 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     return retryDeadLetter(db, call.params.id, { act: act(call), wakeUp, maxAttempts });
   });
   http.route(webhooksContract.purgeDeadLetter, async (call) => {
-    await purgeDeadLetter(db, call.params.id, act(call));
+    await purgeDeadLetter(db, call.params.id, { ...options, act: act(call) });
     return call.reply.send();
   });
   const doAll = async (
