@@ -1,9 +1,10 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
-import { seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
+import { findWrongCounts, seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
 import { disableGone, type OutcomeRow, recordOutcomes, storeBreakers } from './outcome-queries.ts';
+import { type Ended, writeOutcomes } from './outcome-writer.ts';
 import { claimDeliveries, lockLanes } from './queries.ts';
 
 const db = useTestDatabase();
@@ -40,7 +41,7 @@ test('whoever has lost a lane claims nothing of it', async () => {
 });
 
 test('an outcome under a lost lease changes neither the delivery nor its log', async () => {
-  const { id, lane, claim } = await passOn();
+  const { endpoint, id, lane, claim } = await passOn();
   expect(await claim(first, 1)).toMatchObject([{ id }]);
   await db.query(sql`update deliveries set leased_until = now() - interval '1 second'`);
   const session = await take(lane, second);
@@ -64,10 +65,19 @@ test('an outcome under a lost lease changes neither the delivery nor its log', a
     durationMillis: 1,
     response: null,
   };
-  expect(await recordOutcomes(db, [outcome])).toEqual(new Set());
+  expect(await recordOutcomes(db, [outcome])).toEqual(new Map());
   expect(await read()).toEqual(before);
   expect(await db.query(sql`select from delivery_attempts where delivery_id = ${id}`)).toEqual([]);
-  expect(await recordOutcomes(db, [{ ...outcome, lease: 2 }])).toEqual(new Set([id]));
+  // Both may come in one batch: then the delivery is counted once.
+  const ended = (lease: number): Ended => ({
+    row: { ...outcome, lease },
+    ...{ endpointId: endpoint.id, tenant: endpoint.tenant, configVersion: 1, orderKey: null },
+    ...{ before: { status: 'queued', failureClass: null }, startedAt: 0, breaker: null },
+    kind: 'attempted',
+  });
+  await writeOutcomes(db, [ended(1), ended(2)], { nowMillis: 0, keeper: second });
+  expect(await findWrongCounts(db)).toEqual([]);
+  expect(await read()).toMatchObject([{ status: 'pending', lease: null, attempts: 1 }]);
   await session.close();
 });
 

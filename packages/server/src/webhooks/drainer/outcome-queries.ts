@@ -44,12 +44,13 @@ export async function planOnce(session: Queryable): Promise<void> {
 /**
  * Writes attempts into the log and updates their deliveries; nothing changes when the lease was lost. The attempt of a
  * delivery that was discarded meanwhile is logged without its answer, which may be what was erased. The same statement
- * counts them in their hour. Returns the ids of the deliveries that were changed.
+ * counts them in their hour. Returns the deliveries that were changed, each with the lease under which that was: a late
+ * outcome may come together with that of a later attempt.
  */
 export async function recordOutcomes(
   db: Queryable,
   rows: readonly OutcomeRow[],
-): Promise<Set<string>> {
+): Promise<Map<string, number>> {
   const given = givenRows('given', rows, {
     lane: 'smallint',
     id: 'text',
@@ -67,7 +68,7 @@ export async function recordOutcomes(
     durationMillis: 'int',
     response: 'bytea',
   });
-  const changed = await db.query<{ id: string }>(sql`
+  const changed = await db.query<{ id: string; lease: number }>(sql`
     with given as (
       select * from ${given}
     ), logged as (
@@ -90,12 +91,12 @@ export async function recordOutcomes(
       error = given.error, last_attempt_at = now(),
       finished_at = case when given.delay_seconds is null then now() end
     from given where d.lane = given.lane and d.id = given.id and d.lease = given.lease
-    returning d.id, d.lane, d.endpoint_id, d.status, d.attempts,
+    returning d.id, given.lease, d.lane, d.endpoint_id, d.status, d.attempts,
       case when given.http_status is not null then given.duration_millis end as answer_millis,
       given.ago_millis - given.duration_millis as ended_millis_ago
     ), ${countedByHour({ areAttempts: true })}
-    select id from changed`);
-  return new Set(changed.map((row) => row.id));
+    select id, lease from changed`);
+  return new Map(changed.map(({ id, lease }) => [id, lease]));
 }
 
 /** Lets deliveries wait whose receivers take no more for now: nothing is counted or logged. */
@@ -121,26 +122,26 @@ export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Prom
     where d.lane = given.lane and d.id = given.id and d.lease = given.lease`);
 }
 
-/** Abandons deliveries that came too late, unless the lease was lost. Returns the ids of those that were. */
+/** Abandons deliveries that came too late, unless the lease was lost. Returns those that were, as `recordOutcomes` does. */
 export async function abandonExpired(
   db: Queryable,
   rows: readonly OutcomeRow[],
-): Promise<string[]> {
-  if (rows.length === 0) return [];
+): Promise<Map<string, number>> {
+  if (rows.length === 0) return new Map();
   const given = givenRows('given', rows, {
     lane: 'smallint',
     id: 'text',
     lease: 'bigint',
     error: 'text',
   });
-  const changed = await db.query<{ id: string }>(sql`
+  const changed = await db.query<{ id: string; lease: number }>(sql`
     with changed as (
     update deliveries d set ${givenUp('expired', sql`given.error`)}
     from ${given} where d.lane = given.lane and d.id = given.id and d.lease = given.lease
-    returning d.id, d.lane, d.endpoint_id, d.status
+    returning d.id, given.lease, d.lane, d.endpoint_id, d.status
     ), ${countedByHour({ areAttempts: false })}
-    select id from changed`);
-  return changed.map(({ id }) => id);
+    select id, lease from changed`);
+  return new Map(changed.map(({ id, lease }) => [id, lease]));
 }
 
 const isKeptBy = (keeper: number) =>

@@ -184,10 +184,12 @@ export async function writeOutcomes(
   await queries.storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await queries.disableGone(db, attemptsGone(batch)));
   await queries.holdBack(db, rowsOf('held_back'));
-  const changed = await queries.recordOutcomes(db, rowsOf('attempted'));
-  for (const id of await queries.abandonExpired(db, rowsOf('expired'))) changed.add(id);
+  const changed = new Map([
+    ...(await queries.recordOutcomes(db, rowsOf('attempted'))),
+    ...(await queries.abandonExpired(db, rowsOf('expired'))),
+  ]);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
-  const mine = batch.filter(({ row }) => changed.has(row.id));
+  const mine = batch.filter(({ row }) => changed.get(row.id) === row.lease);
   await passOn(db, mine.flatMap(keyOf));
   await shiftCounts(db, mine.flatMap(countDeltas));
 }
