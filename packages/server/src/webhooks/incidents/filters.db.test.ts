@@ -91,6 +91,34 @@ test('a filter holds for the next report in every process, and leaves alone what
   expect(waiting.json.deliveries).toMatchObject([{ endpoint_id: id, status: 'queued' }]);
 });
 
+test('lines that come as a filter is saved reach who orders them in their order', async () => {
+  const tenant = freshTenant();
+  const ordered = await makeEndpoint(tenant, { ordered: 'store' });
+  const filtered = await makeEndpoint(tenant, {
+    where: 'a = 1',
+    event_types: ['incident.created'],
+  });
+  await report(tenant, '{"a":1}');
+  await change(filtered, { where: 'a = 2' });
+  const line = (kind: string) => ({
+    tenant,
+    store: 'DFW',
+    type: `incident.${kind}`,
+    data: { a: 1 },
+  });
+  const answer = await service.call('POST', '/incidents', {
+    body: ['created', 'resolved'].map((kind) => JSON.stringify(line(kind))).join('\n'),
+    headers: { 'content-type': 'application/x-ndjson' },
+  });
+  expect(answer.json, answer.text).toMatchObject({ accepted: 2 });
+  const rows = await service.db.query<{ event_type: string; order_state: string }>(sql`
+    select event_type, order_state from deliveries where endpoint_id = ${ordered} and order_key = 'DFW' order by sequence`);
+  expect(rows.map(({ event_type }) => event_type)).toEqual([
+    'incident.created',
+    'incident.resolved',
+  ]);
+});
+
 test('who begins to want a type is asked, though the filter was known', async () => {
   const tenant = freshTenant();
   const id = await makeEndpoint(tenant, { where: 'a = 1', event_types: ['x.y'] });

@@ -81,7 +81,7 @@ type ClaimedHere = Pick<
  * state.
  *
  * An incident is not stored either when a receiver has a filter of which its judgement does not tell, because it was
- * saved since. It is noted as held back from an endpoint for which too much waits, unless that is the only receiver,
+ * saved since; nor are the others of its tenant, which would go before it. It is noted as held back from an endpoint for which too much waits, unless that is the only receiver,
  * and a replay sends it.
  *
  * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
@@ -94,6 +94,7 @@ export async function insertIncidents(
   headStart: HeadStart | null = null,
 ): Promise<StoredIncident[]> {
   const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
+  const isKnown = sql`tenant not in (select tenant from unjudged)`;
   const order = orderedParts(incidents.some(({ judgement }) => judgement?.hasOrder));
   return db.query<StoredIncident>(sql`
     with ${receiversOf(incidents, order)}, taken_key as (
@@ -101,7 +102,7 @@ export async function insertIncidents(
       select tenant, key, id, digest from reported where key is not null and not exists (
         select from incident_keys erased where erased.tenant = reported.tenant
           and erased.idempotency_key = ${erasedKey(sql`reported.tenant`, sql`key`)}
-      ) and id not in (select incident_id from unjudged) order by tenant, key
+      ) and ${isKnown} order by tenant, key
       on conflict (tenant, idempotency_key) do update
         set incident_id = excluded.incident_id, digest = excluded.digest, created_at = now()
         where ${hasRunOut}
@@ -115,7 +116,7 @@ export async function insertIncidents(
           array_agg(id order by id) filter (where passes) as held_back
         from candidate where not passes or is_held_back group by incident_id
       ) kept on kept.incident_id = reported.id
-      where (key is null or id in (select incident_id from taken_key)) and id not in (select incident_id from unjudged)
+      where (key is null or id in (select incident_id from taken_key)) and ${isKnown}
       order by place
       returning id, held_back
     ), room as materialized (
@@ -206,7 +207,7 @@ function receiversOf(
             and ${wantsTypeAndStore({ wants: sql`reported.wants`, store: sql`reported.store` })})
       ${joined}
     ), unjudged as materialized (
-      select distinct incident_id from candidate where passes is null
+      select distinct incident_id, tenant from candidate where passes is null
     )`;
 }
 
