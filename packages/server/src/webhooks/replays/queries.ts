@@ -354,20 +354,26 @@ export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
   readonly isSettled: boolean;
 };
 
-/** See `lockReady`. `settleSeconds` is how long a report may take to be committed. */
-export const lockReadyReplay = (db: Queryable, settleSeconds: number) =>
-  lockReady<ReplayJob>(
+/**
+ * See `lockReady`. `settleSeconds` is how long a report may take to be committed: the replay looks only at older ones,
+ * because one that is committed late would stand before the place where it has arrived.
+ */
+export function lockReadyReplay(db: Queryable, settleSeconds: number) {
+  const settled = `now() - make_interval(secs => ${settleSeconds})`;
+  const until = `case when j.incident_id is null then least(j.reported_until, ${settled}) else j.reported_until end`;
+  return lockReady<ReplayJob>(
     db,
     replayTable,
     sql`j.id, j.tenant, j.endpoint_id as "endpointId", j.selection, ${instantText('j.reported_from')} as "from",
-      ${instantText('j.reported_until')} as until, j.incident_id as "incidentId", j.event_types as "eventTypes",
+      ${instantText(until)} as until, j.incident_id as "incidentId", j.event_types as "eventTypes",
       j.keeps_ids as "keepsIds", j.ignores_filters as "ignoresFilters", j.rate, j.max_attempts as "maxAttempts",
       case when j.place_id is not null then json_build_object('at', ${instantText('j.place_at')}, 'id', j.place_id) end
         as place,
       exists (select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled) as "isEndpointDisabled",
       exists (select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}) as "isHeldBack",
-      j.reported_until < now() - make_interval(secs => ${settleSeconds}) as "isSettled"`,
+      j.reported_until < ${raw(settled)} as "isSettled"`,
   );
+}
 
 export type ReplayShare = {
   readonly done: number;

@@ -199,14 +199,25 @@ test('what is reported goes before what is replayed', async () => {
 });
 
 test('a replay does not end before the reports of its range are committed', async () => {
-  const id = await ask();
   const unsettled = { ...options, settleMillis: 60_000 };
+  const [settled, late, early] = await report(3);
+  const age = (incident = '', seconds = 0) =>
+    db.query(sql`
+    update incidents set created_at = now() - make_interval(secs => ${seconds}) where id = ${incident}`);
+  await age(settled, 90);
+  // It is reported before the one that follows, and committed after that is seen.
+  const tenant = sql`update incidents set tenant = case tenant when 'other' then ${endpoint.tenant} else 'other' end`;
+  await age(late, 40);
+  await age(early, 50);
+  await db.query(sql`${tenant} where id = ${early}`);
+  const id = await ask();
   await runShare(db, unsettled);
+  expect(await madeOf(id)).toEqual([settled]);
   expect((await read(id))?.state).toBe('running');
-  const [late] = await report(1);
+  await db.query(sql`${tenant} where id = ${early}`);
   await db.query(sql`update replays set ready_at = null`);
   await share();
-  expect(await madeOf(id)).toEqual([late]);
+  expect(await madeOf(id)).toEqual([settled, early, late]);
   await db.query(sql`update replays set ready_at = null`);
   await share();
   expect((await read(id))?.state).toBe('completed');
