@@ -182,9 +182,17 @@ describe('a poll', () => {
       .join('\n');
     const headers = { 'content-type': 'application/x-ndjson' };
     await service.call('POST', '/incidents', { body: lines, headers });
+    const handedOut = async () => {
+      const path = `/webhook/endpoints/${endpoint.id}?include=story`;
+      return (await service.call('GET', path)).json.story.polled.handed_out;
+    };
     const first = await poll();
     expect(first.json.data).toHaveLength(16);
+    // Only what was in an answer counts as handed out, however often that is asked for.
+    await poll();
+    expect(await handedOut()).toBe(16);
     expect((await poll({ after: first.json.next_cursor })).json.data).toHaveLength(4);
+    expect(await handedOut()).toBe(4);
   });
 });
 
@@ -269,7 +277,7 @@ describe('an endpoint that is polled', () => {
         db.query(sql`select delivery_id from pulled_deliveries where endpoint_id = ${endpoint.id}`);
       const deleting = await service.db.transaction(async (polling) => {
         await lockPlace(polling, endpoint.id, 'poller');
-        await handOut(polling, endpoint.id, 10);
+        await handOut(polling, endpoint.id, { limit: 10, bytes: 1000, takesLarge: true });
         expect(await left(polling)).toHaveLength(2);
         // In an object of its own, so that the transaction does not wait for it.
         const asked = { gone: service.call('DELETE', `/webhook/endpoints/${endpoint.id}`) };

@@ -99,8 +99,11 @@ async function takeNext(
     const late = { ...endpoint.patience, limit: mostGivenUp };
     const givenUp = await giveUp(connection, id, late);
     let rows = await queries.listHandedOut(connection, id, { after, limit });
-    if (rows.length < limit) {
-      await queries.handOut(connection, id, limit - rows.length);
+    const isCut = rows.length < (rows[0]?.numbered ?? 0);
+    const bytes = rows.reduce((left, row) => left - Buffer.byteLength(row.body), queries.mostBytes);
+    if (rows.length < limit && !isCut && bytes > 0) {
+      const takesLarge = rows.length === 0;
+      await queries.handOut(connection, id, { limit: limit - rows.length, bytes, takesLarge });
       rows = await queries.listHandedOut(connection, id, { after, limit });
     }
     await shiftCounts(connection, [...delivered, ...givenUp]);

@@ -75,10 +75,12 @@ type HandedOut = {
   replay_of: string | null;
   sequence: number | null;
   body: string;
+  /** How many were listed, with those that did not fit into the answer, up to `limit`. */
+  numbered: number;
 };
 
 /** So many bytes of payloads one answer has, unless its first is larger. */
-const mostBytes = raw(String(4 * 1024 * 1024));
+export const mostBytes = 4 * 1024 * 1024;
 
 /** Lists what was handed out after this number and still waits, in order, as much as fits into one answer. */
 export async function listHandedOut(
@@ -87,8 +89,8 @@ export async function listHandedOut(
   { after, limit }: { after: string; limit: number },
 ): Promise<HandedOut[]> {
   return db.query<HandedOut>(sql`
-    select position::text, id, idempotency_key, replay_of, sequence, body from (
-      select position, id, idempotency_key, replay_of, sequence, body,
+    select position::text, id, idempotency_key, replay_of, sequence, body, numbered from (
+      select position, id, idempotency_key, replay_of, sequence, body, count(*) over () as numbered,
         row_number() over in_order as place, sum(octet_length(body)) over in_order as bytes
       from (
         select p.position, d.id, d.idempotency_key, d.replay_of, d.sequence, i.body
@@ -99,22 +101,31 @@ export async function listHandedOut(
           and d.status in ('queued', 'pending')
         order by p.position limit ${limit}
       ) as handed_out window in_order as (order by position)
-    ) as measured where place = 1 or bytes <= ${mostBytes} order by place`);
+    ) as measured where place = 1 or bytes <= ${mostBytes}::int order by place`);
 }
 
 /**
- * Hands out what has waited longest, each under the next number. The place is locked, so numbers grow as they are seen.
+ * Hands out what has waited longest, each under the next number: as many as fit into `bytes`, or one larger where
+ * `takesLarge`. The place is locked, so numbers grow as they are seen.
  */
-export async function handOut(db: Queryable, id: string, limit: number): Promise<void> {
+export async function handOut(
+  db: Queryable,
+  id: string,
+  { limit, bytes, takesLarge }: { limit: number; bytes: number; takesLarge: boolean },
+): Promise<void> {
   await db.query(
     sql`
     with waiting as materialized (
-      select lane, id, row_number() over (order by next_attempt_at, sequence) as place from (
-        select d.lane, d.id, d.next_attempt_at, d.sequence from deliveries d
-        where d.lane = ${laneOf(id)} and d.endpoint_id = ${id} and d.next_attempt_at < ${neverDue}
-          and not exists (select from pulled_deliveries p where p.delivery_id = d.id)
-        order by d.next_attempt_at, d.sequence limit ${raw(String(Math.trunc(limit)))}
-      ) as oldest
+      select lane, id, place from (
+        select lane, oldest.id, row_number() over in_order as place, sum(octet_length(i.body)) over in_order as bytes
+        from (
+          select d.lane, d.id, d.incident_id, d.next_attempt_at, d.sequence from deliveries d
+          where d.lane = ${laneOf(id)} and d.endpoint_id = ${id} and d.next_attempt_at < ${neverDue}
+            and not exists (select from pulled_deliveries p where p.delivery_id = d.id)
+          order by d.next_attempt_at, d.sequence limit ${raw(String(Math.trunc(limit)))}
+        ) as oldest join incidents i on i.id = oldest.incident_id
+        window in_order as (order by next_attempt_at, sequence)
+      ) as measured where bytes <= ${bytes}::int or place = 1 and ${takesLarge}
     ), moved as (
       update pull_places set position = greatest(position, ${numberNow}) + (select count(*) from waiting)
       where endpoint_id = ${id} and exists (select from waiting) returning position
