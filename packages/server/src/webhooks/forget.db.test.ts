@@ -101,10 +101,18 @@ test('forgets idempotency keys after 30 days, and not before the deliveries that
     insert into incident_keys (tenant, idempotency_key, incident_id, digest, created_at)
     values ('TX', 'old', 'inc_x', '\\x00', now() - interval '31 days'),
       ('TX', 'kept', ${kept}, '\\x00', now() - interval '40 days'),
+      ('TX', 'other', ${kept}, '\\x00', now() - interval '400 days'),
       ('TX', 'new', 'inc_y', '\\x00', now() - interval '29 days')`);
+  await db.query(sql`
+    insert into incident_keys (tenant, idempotency_key, incident_id, digest, created_at)
+    select 'TX', 'of a batch ' || n, 'inc_x', '\\x00', now() - interval '401 days' from generate_series(1, 7) n`);
   await forget();
   const rows = await db.query(sql`select idempotency_key from incident_keys order by 1`);
-  expect(rows).toEqual([{ idempotency_key: 'kept' }, { idempotency_key: 'new' }]);
+  expect(rows).toEqual([
+    { idempotency_key: 'kept' },
+    { idempotency_key: 'new' },
+    { idempotency_key: 'other' },
+  ]);
 });
 
 test('forgets bulk retries that ended long ago, and none that has not', async () => {

@@ -46,9 +46,10 @@ export async function forgetHistory(
       if (position !== null) await rest(restMillis, signal);
     } while (position !== null && !signal.aborted);
   }
-  if (!signal.aborted) await queries.forgetKeys(db);
-  for (const forget of [queries.forgetHours, queries.forgetHandedOut]) {
-    while (!signal.aborted && (await forget(db, size)) === size) await rest(restMillis, signal);
+  const { forgetKeys, forgetHours, forgetHandedOut } = queries;
+  for (const forget of [forgetKeys, forgetHours, forgetHandedOut]) {
+    while (!signal.aborted && (await forget(db, size, days)) >= size)
+      await rest(restMillis, signal);
   }
 }
 

@@ -98,8 +98,23 @@ export async function forgetHandedOut(db: Queryable, limit: number): Promise<num
   return rows[0]?.count ?? 0;
 }
 
-export async function forgetKeys(db: Queryable): Promise<void> {
-  await db.query(sql`delete from incident_keys where ${hasRunOut}`);
+/**
+ * Deletes keys that are free again, up to `limit` of those that came of age in the last week, and of those from before
+ * the deliveries that are kept, which is `days` days. Between the two, deliveries of most are there: a year of keys would
+ * be looked up in vain each time. Returns how many there were.
+ */
+export async function forgetKeys(db: Queryable, limit: number, days: number): Promise<number> {
+  const free = (age: Sql) => sql`array(
+    select ctid from incident_keys where ${age} and ${hasRunOut} order by created_at limit ${limit})`;
+  const isRipe = sql`created_at <= now() - interval '30 days' and created_at > now() - interval '37 days'`;
+  const rows = await db.query<{ count: number }>(sql`
+    with gone as (
+      delete from incident_keys where ctid = any(
+        ${free(isRipe)} || ${free(sql`created_at <= now() - make_interval(days => ${days})`)}
+      ) and ${hasRunOut} returning 1
+    )
+    select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
 }
 
 /** Deletes bulk retries, purges and replays that ended more than `days` days ago; there are few. */
