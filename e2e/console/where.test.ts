@@ -118,11 +118,18 @@ test('an export of what a where has found is a job', async () => {
     .toMatchObject([{ state: 'completed', rows_total: 10, request: { where: 'n < 10' } }]);
 });
 
-test('a click on a value of a field shows the records that have it', async () => {
+test('a click on a value of a field, or on a bucket of its numbers, shows the records that have it', async () => {
   const page = await webhooks.open(`${place}&view=facts&panel=field/enrichment/tags[]`);
   await page.getByRole('button', { name: 'even', exact: true }).click(patient);
   const field = page.getByLabel('What must hold of a record');
   await expect.poll(() => field.inputValue(), patient).toBe('any(enrichment.tags) = "even"');
+  await expect.poll(() => rowsOf(page).count(), patient).toBeGreaterThan(3);
+  await page.goto(`/#${place}&view=facts&panel=field/enrichment/n`);
+  const buckets = page.getByRole('list', { name: 'Numbers by size' }).getByRole('button');
+  await buckets.nth(1).click();
+  await expect
+    .poll(() => field.inputValue(), patient)
+    .toMatch(/^enrichment\.n >= \d+ and enrichment\.n < \d+$/);
   await expect.poll(() => rowsOf(page).count(), patient).toBeGreaterThan(3);
 });
 

@@ -6,7 +6,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
 import { SmallTable } from '../../ui/numbers.tsx';
 import classes from './fields.module.css';
-import { Histogram } from './picture.tsx';
+import { BucketChoice } from './picture.tsx';
 import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
 import { ValueShares } from './value-shares.tsx';
 
@@ -70,7 +70,7 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
           rowOf('different values seen', [field, against], ({ distinct }) => formatCount(distinct)),
         ]}
       />
-      {field.numbers !== null && <Numbers field={field} />}
+      {field.numbers !== null && <Numbers field={field} onFilter={onFilter} />}
       {field.values.length > 0 && (
         <>
           <h3 className="caps below-8">MOST FREQUENT VALUES</h3>
@@ -99,7 +99,7 @@ function rowOf(
   return { key: name, cells: [name, cell(own), ...(against === null ? [] : [cell(against)])] };
 }
 
-function Numbers({ field }: { field: Field }): ReactNode {
+function Numbers({ field, onFilter }: Pick<ContentProps, 'field' | 'onFilter'>): ReactNode {
   const { numbers, against } = field;
   if (numbers === null) return null;
   const percents = numbers.quantiles.map(({ percent }) => percent);
@@ -115,7 +115,7 @@ function Numbers({ field }: { field: Field }): ReactNode {
   return (
     <>
       <h3 className="caps below-8">NUMBERS</h3>
-      <Histogram field={field} against={against} className={classes.large} hasAxis />
+      <BucketChoice field={field} onFilter={onFilter} />
       <SmallTable
         head={['quantile', ...sidesOf(against)]}
         rows={[

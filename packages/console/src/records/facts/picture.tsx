@@ -1,16 +1,12 @@
 import type { ReactNode } from 'react';
 import type { DescribedField, Field } from '../../api/types.ts';
 import classes from './fields.module.css';
-import { shortNumber } from './use-fields.ts';
+import { type FieldFilter, filterOfBucket, shortNumber } from './use-fields.ts';
 
 /** A small picture of a field: the buckets of its numbers, or the shares of its first values. */
 export function FieldPicture({ field }: { field: Field }): ReactNode {
   if (field.numbers !== null && field.distinct > field.values.length) {
-    return (
-      <span aria-hidden="true">
-        <Histogram field={field} against={field.against} className={classes.small} />
-      </span>
-    );
+    return <Histogram field={field} against={field.against} className={classes.small} />;
   }
   const all = field.present.share || 1;
   let left = 0;
@@ -47,14 +43,12 @@ export function FieldPicture({ field }: { field: Field }): ReactNode {
 }
 
 /** The buckets of numbers as bars of the same width; those of the other slice as a line over them. */
-export function Histogram(props: {
+function Histogram(props: {
   field: DescribedField;
   against: DescribedField | null;
   className: string | undefined;
-  /** Whether the ends of the axis are written below. */
-  hasAxis?: boolean;
 }): ReactNode {
-  const { field, against, hasAxis = false } = props;
+  const { field, against } = props;
   const buckets = field.numbers?.buckets ?? [];
   const others = against?.numbers?.buckets ?? [];
   const sharesOf = (all: readonly { count: number }[]) => {
@@ -66,41 +60,62 @@ export function Histogram(props: {
   const step = 120 / Math.max(1, buckets.length);
   const top = (share: number) => 20 - Math.max(share === 0 ? 0 : 1, (19 * share) / most);
   const line = other.map((share, n) => `${n === 0 ? 'M' : 'L'}${n * step} ${top(share)}h${step}`);
-  const counts = buckets.map(
-    ({ from, to, count }) => `${shortNumber(from)} to ${shortNumber(to)}: ${count}`,
+  return (
+    <svg
+      className={props.className}
+      viewBox="0 0 120 20"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      {own.map((share, n) => (
+        <rect
+          key={buckets[n]?.from}
+          className={classes.bar}
+          x={n * step}
+          y={top(share)}
+          width={Math.max(1, step - 1)}
+          height={20 - top(share)}
+        />
+      ))}
+      {other.length > 0 && <path className={classes.other} d={line.join('')} />}
+    </svg>
   );
-  const label = `Numbers by size: ${counts.join(', ')}`;
+}
+
+/** The same large, with an axis; a click on a bucket shows the records that have a number of it. */
+export function BucketChoice(props: {
+  field: Field;
+  onFilter: (filter: FieldFilter) => void;
+}): ReactNode {
+  const { field, onFilter } = props;
+  const buckets = field.numbers?.buckets ?? [];
   return (
     <>
-      <svg
-        className={props.className}
-        viewBox="0 0 120 20"
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={label}
-      >
-        {hasAxis && <title>{label}</title>}
-        {own.map((share, n) => (
-          <rect
-            key={buckets[n]?.from}
-            className={classes.bar}
-            x={n * step}
-            y={top(share)}
-            width={Math.max(1, step - 1)}
-            height={20 - top(share)}
-          />
+      <div className={classes.large}>
+        <Histogram field={field} against={field.against} className={classes.all} />
+        <ol className={`row ${classes.buckets}`} aria-label="Numbers by size">
+          {buckets.map(({ from, to, count }, n) => {
+            const filter = filterOfBucket(field, { from, to, isLast: n === buckets.length - 1 });
+            const label = `${shortNumber(from)} to ${shortNumber(to)}: ${count}`;
+            return (
+              <li key={from} title={label}>
+                {filter === undefined || count === 0 ? (
+                  <span className="visually-hidden">{label}</span>
+                ) : (
+                  <button type="button" aria-label={label} onClick={() => onFilter(filter)} />
+                )}
+              </li>
+            );
+          })}
+        </ol>
+      </div>
+      <p className={`relative muted small ${classes.axis}`} aria-hidden="true">
+        {ticksOf(buckets).map(({ at, edge }) => (
+          <span key={at} style={{ left: `${100 * at}%`, translate: `${-100 * at}%` }}>
+            {shortNumber(edge)}
+          </span>
         ))}
-        {other.length > 0 && <path className={classes.other} d={line.join('')} />}
-      </svg>
-      {hasAxis && (
-        <p className={`relative muted small ${classes.axis}`} aria-hidden="true">
-          {ticksOf(buckets).map(({ at, edge }) => (
-            <span key={at} style={{ left: `${100 * at}%`, translate: `${-100 * at}%` }}>
-              {shortNumber(edge)}
-            </span>
-          ))}
-        </p>
-      )}
+      </p>
     </>
   );
 }

@@ -1,6 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import type { DescribedField } from '../../api/types.ts';
-import { filterOf, sampleText, shortNumber, typicalOf, withError } from './use-fields.ts';
+import {
+  filterOf,
+  filterOfBucket,
+  sampleText,
+  shortNumber,
+  typicalOf,
+  withError,
+} from './use-fields.ts';
 
 const exactly = (share: number) => ({ share, low: share, high: share });
 const field = (change: Partial<DescribedField>): DescribedField => ({
@@ -88,6 +95,19 @@ describe('filterOf', () => {
     expect(filterOf({ of: 'enrichment', name: 'tags[][]' }, 'x')).toBeUndefined();
     expect(filterOf({ of: 'enrichment', name: 'text' }, 'x'.repeat(200))).toBeUndefined();
   });
+});
+
+test('filterOfBucket names the numbers between two edges, the last with its end', () => {
+  const [field, bucket] = [{ of: 'enrichment', name: 'a' } as const, { from: 0.1, to: 1e21 }];
+  expect(filterOfBucket(field, { ...bucket, isLast: false })).toEqual({
+    where: 'enrichment.a >= 0.1 and enrichment.a < 1e+21',
+  });
+  expect(
+    filterOfBucket({ of: 'record', name: 'confidence' }, { from: 0, to: 1, isLast: true }),
+  ).toEqual({ where: 'confidence >= 0 and confidence <= 1' });
+  // Of several elements one could be above, and another below.
+  const array = { of: 'enrichment', name: 'a[]' } as const;
+  expect(filterOfBucket(array, { ...bucket, isLast: false })).toBeUndefined();
 });
 
 describe('shortNumber', () => {

@@ -57,6 +57,17 @@ export function filterOf(
   return { where: `${array === undefined ? path : `any(${path})`} ${says}` };
 }
 
+/** Returns the filter for the records with a number of this bucket; undefined where none says just that. */
+export function filterOfBucket(
+  { of, name }: Pick<Field, 'of' | 'name'>,
+  { from, to, isLast }: { from: number; to: number; isLast: boolean },
+): FieldFilter | undefined {
+  // One element of an array could be above, and another below.
+  if (name.includes('[]')) return undefined;
+  const path = of === 'record' ? name : `enrichment.${name}`;
+  return { where: `${path} >= ${from} and ${path} ${isLast ? '<=' : '<'} ${to}` };
+}
+
 /** Says whether all records were looked at, or how many of them. */
 export function sampleText({
   count,
