@@ -109,7 +109,7 @@ async function readAll(world) {
     const formats = ['ndjson', 'csv', 'parquet'];
     await Promise.all(formats.map((format, at) => streamExport(world, at, { tenant }, format)));
     if (world.records.stored({ tenant }).length <= walkedAtMost) {
-      await walkPages(world, 0, { slice: { tenant }, limit: 500, isDescending: false });
+      await walkPages(world, 0, { slice: { tenant }, limit: 500, order: 'asc' });
     }
     for (const level of ['tenant', 'store', 'month']) await readTree(world, 1, tenant, level);
   }

@@ -10,6 +10,10 @@ export const via = fc.nat(3);
 /** How an NDJSON stream is sent: whole, zipped, in pieces with a pause between, or broken off by its client. */
 const sendings = ['whole', 'gzip', 'slow', 'hang-up'];
 
+/** A page that names an event has no order by time. */
+const keyOrder = fc.constantFrom('asc', 'desc');
+const anyOrder = fc.constantFrom('asc', 'desc', 'oldest', 'newest');
+
 /** So many new months one command begins, one after the other. */
 const monthsAtOnce = 10;
 
@@ -96,58 +100,47 @@ export const recordCommands = [
   {
     name: 'read a page',
     weight: 6,
-    draw: fc.record({
-      via,
-      slice,
-      limit: fc.constantFrom(1, 7, 100, 500),
-      isDescending: fc.boolean(),
-    }),
-    async play(world, { via: at, slice: filter, limit, isDescending }) {
-      const query = `${queryOf(filter)}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}`;
+    draw: fc.record({ via, slice, limit: fc.constantFrom(1, 7, 100, 500), order: anyOrder }),
+    async play(world, { via: at, slice: filter, limit, order }) {
+      const query = `${queryOf(filter)}&limit=${limit}&order=${order}`;
       const read = world.records.beginRead(filter);
       const asked = `/enrichment/records?${query}`;
       const answer = await ask(world, 'page', [200], 'GET', asked, { via: at });
       if (answer === undefined) return;
       const rows = rowsOfPage(answer.text);
       world.faults.push(...world.records.endRead(read, rows, { isPartial: true }));
-      world.faults.push(...faultsOfOrder(rows, isDescending));
+      world.faults.push(...faultsOfOrder(rows, order));
     },
   },
   {
     name: 'walk through all pages',
     weight: 3,
-    draw: fc.record({ via, slice, limit: fc.constantFrom(100, 500), isDescending: fc.boolean() }),
-    play: (world, { via: at, slice: filter, limit, isDescending }) =>
-      walkPages(world, at, { slice: filter, limit, isDescending }),
+    draw: fc.record({ via, slice, limit: fc.constantFrom(100, 500), order: anyOrder }),
+    play: (world, { via: at, slice: filter, limit, order }) =>
+      walkPages(world, at, { slice: filter, limit, order }),
   },
   {
     name: 'find an event',
     weight: 3,
-    draw: fc.record({
-      via,
-      slice,
-      event: fc.nat(40),
-      isOfAll: fc.boolean(),
-      isDescending: fc.boolean(),
-    }),
-    play(world, { via: at, slice: filter, event, isOfAll, isDescending }) {
+    draw: fc.record({ via, slice, event: fc.nat(40), isOfAll: fc.boolean(), order: keyOrder }),
+    play(world, { via: at, slice: filter, event, isOfAll, order }) {
       const within = isOfAll ? {} : filter;
       const id = `e${event}`;
       const query = queryOf({ ...within, event_id: id });
       const meant = { ...within, ids: new Set([id]) };
-      return walkPages(world, at, { slice: meant, query, limit: 100, isDescending });
+      return walkPages(world, at, { slice: meant, query, limit: 100, order });
     },
   },
   {
     name: 'find an event by what is in it',
     weight: 1,
-    draw: fc.record({ via, slice, event: fc.nat(40), isDescending: fc.boolean() }),
-    play(world, { via: at, slice: filter, event, isDescending }) {
+    draw: fc.record({ via, slice, event: fc.nat(40), order: anyOrder }),
+    play(world, { via: at, slice: filter, event, order }) {
       const id = `e${event}`;
       const where = `event_id = "${id}" and not exists(enrichment.never.there)`;
       const meant = { ...filter, ids: new Set([id]) };
       const query = queryOf({ ...filter, where });
-      return walkPages(world, at, { slice: meant, query, limit: 100, isDescending });
+      return walkPages(world, at, { slice: meant, query, limit: 100, order });
     },
   },
   {
@@ -289,13 +282,13 @@ async function erase(world, via, { filter, ids, hasSubject, isDryRun }) {
 export async function walkPages(
   world,
   via,
-  { slice: filter, query: named = queryOf(filter), limit, isDescending },
+  { slice: filter, query: named = queryOf(filter), limit, order },
 ) {
   const read = world.records.beginRead(filter);
   const rows = [];
   let cursor = '';
   do {
-    const query = `${named}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}${cursor}`;
+    const query = `${named}&limit=${limit}&order=${order}${cursor}`;
     let answer = await call(world, 'GET', `/enrichment/records?${query}`, { via });
     // A page that failed is asked for again, as the console does.
     for (let again = 0; again < 40 && answer.status !== 200; again += 1) {
@@ -307,7 +300,7 @@ export async function walkPages(
     rows.push(...rowsOfPage(answer.text));
     cursor = cursorOf(answer);
   } while (cursor !== '');
-  world.faults.push(...world.records.endRead(read, rows), ...faultsOfOrder(rows, isDescending));
+  world.faults.push(...world.records.endRead(read, rows), ...faultsOfOrder(rows, order));
 }
 
 /** Reads the rows of a tenant at a level; each must be what its records sum up to. */
@@ -442,9 +435,18 @@ export function queryOf(filter) {
   return new URLSearchParams(filter).toString();
 }
 
-function faultsOfOrder(rows, isDescending) {
-  const sorted = rows.every(
-    (row, at) => at === 0 || compareKeys(rows[at - 1].key, row.key) < 0 !== isDescending,
+function faultsOfOrder(rows, order) {
+  const isByTime = order === 'oldest' || order === 'newest';
+  const isDescending = order === 'desc' || order === 'newest';
+  const keys = rows.map(({ key }) => (isByTime ? byTime(key) : key));
+  const sorted = keys.every(
+    (key, at) => at === 0 || compareKeys(keys[at - 1], key) < 0 !== isDescending,
   );
   return sorted ? [] : ['records came out of order'];
+}
+
+/** The key of a record in the order of time: of its tenant, when it was, and then where. */
+function byTime(key) {
+  const [own, ownStore, occurredAt, eventId] = JSON.parse(key);
+  return JSON.stringify([own, occurredAt, ownStore, eventId]);
 }
