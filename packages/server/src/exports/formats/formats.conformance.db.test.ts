@@ -7,6 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { outlast } from '../../../test/outlast.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { literal } from '../../platform/duckdb.ts';
 import {
@@ -19,6 +20,7 @@ import {
 import { useColdStore } from '../../records/read/testing/cold-store.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
+import type { Snapshot } from '../encode/both-tiers.ts';
 import { bytesOf } from '../encode/chunk-files.ts';
 import { pickField } from '../encode/re-encode.ts';
 import type { ExportSource } from '../encode/rows.ts';
@@ -28,6 +30,7 @@ import { createFormat } from './create-format.ts';
 import type { FileOptions } from './format.ts';
 import { parseLayout } from './parquet/parquet.ts';
 import { readThrift, type ThriftValue } from './parquet/thrift.ts';
+import { startBody } from './start-body.ts';
 import { awkwardRecord, inKeyOrder } from './testing/awkward.ts';
 import { type Row, readCsv, readNdjson, readParquet } from './testing/read-file.ts';
 import { unpackFrame } from './testing/zstd.ts';
@@ -256,6 +259,16 @@ describe('while all is hot', () => {
     expect(gunzipSync(fileOf('csv as gzip')).equals(fileOf('csv'))).toBe(true);
     expect(unpackFrame(fileOf('ndjson as zstd')).equals(fileOf('ndjson'))).toBe(true);
   });
+});
+
+test('a snapshot awaits the answers to long statements', async () => {
+  const openRows = async ({ connection }: Snapshot) => {
+    await outlast(connection);
+    throw new Error('answered');
+  };
+  const body = startBody(source(), slice, { openRows });
+  await expect(body.rowCount).rejects.toThrow('answered');
+  await body.close();
 });
 
 test.each(Object.entries(shapes))('%s of no rows reads back', async (_name, shape) => {

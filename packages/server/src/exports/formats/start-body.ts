@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Connection } from '../../platform/postgres/database.ts';
+import { type Connection, withLongAnswers } from '../../platform/postgres/database.ts';
 import { countSlice, readTagWindows, type Slice, sumLeafDays } from '../../records/index.ts';
 import type { Snapshot } from '../encode/both-tiers.ts';
 import type { RowPiece } from '../encode/chunk-files.ts';
@@ -108,7 +108,7 @@ function closed(): Error {
 
 /** Opens the snapshot: from here on the connection sees one state of all tables. */
 async function openSnapshot(asked: Omit<Snapshot, 'isHot'>): Promise<Snapshot> {
-  const { connection } = asked;
+  const connection = withLongAnswers(asked.connection);
   await beginLongSnapshot(connection);
   const { tenant } = asked.slice;
   // The tags are needed not only for a slice of a dataset: the column `datasets` shows them, too.
@@ -117,7 +117,7 @@ async function openSnapshot(asked: Omit<Snapshot, 'isHot'>): Promise<Snapshot> {
     (tenant === undefined ? undefined : await readTagWindows(connection, tenant));
   const slice = { ...asked.slice, tags };
   const { cold_count } = await sumLeafDays(connection, slice);
-  return { ...asked, slice, isHot: cold_count === 0 };
+  return { ...asked, connection, slice, isHot: cold_count === 0 };
 }
 
 async function countRows({ connection, slice, cold }: Snapshot): Promise<number> {

@@ -102,13 +102,14 @@ export async function setUp(
 export async function runStatement<R extends Row>(
   on: pg.ClientBase,
   { text, values }: Sql,
-  { isPlannedAnew = false }: QueryOptions = {},
+  { isPlannedAnew = false, isLong = false }: QueryOptions = {},
 ): Promise<R[]> {
   const startedAt = performance.now();
   try {
     const name = isPlannedAnew ? {} : { name: statementName(text) };
-    const encoded = values.map(encodeArray);
-    const result = await awaitAnswer(on, () => on.query<R>({ text, values: encoded, ...name }));
+    const limit = isLong ? { query_timeout: longestTimerMillis } : {};
+    const asked = { text, values: values.map(encodeArray), ...name, ...limit };
+    const result = await awaitAnswer(on, () => on.query<R>(asked));
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);

@@ -2,12 +2,14 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
+import { outlast } from '../../../test/outlast.ts';
 import { startPooler } from '../../../test/pooler.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy.ts';
 import type { Connection, Database } from './database.ts';
 import { advisoryLocks, isHeldLock, tryLock } from './locks.ts';
 import { openDatabase } from './open-database.ts';
+import { openSnapshot } from './snapshot.ts';
 
 let server: TestDatabase;
 let db: Database;
@@ -100,6 +102,16 @@ test('a connection that was cancelled is not lent again, though nothing failed',
   });
   const left = () => server.query(sql`select from pg_stat_activity where pid = ${pid}`);
   await expect.poll(left).toEqual([]);
+});
+
+test('a long statement is awaited beyond the time of other answers, also in a snapshot', async () => {
+  await db.withConnection((connection) => outlast(connection, { isLong: true }));
+  await expect(db.withConnection((connection) => outlast(connection))).rejects.toMatchObject({
+    code: 'database_unavailable',
+  });
+  const snapshot = await openSnapshot(db);
+  await snapshot.read((connection) => outlast(connection));
+  await snapshot.close();
 });
 
 async function readAll(connection: Connection, query: ReturnType<typeof sql>): Promise<void> {

@@ -5,6 +5,13 @@ import type { SlowStatement } from './slow-statements.ts';
 /** A row, its values by the names of their columns. */
 export type Row = Record<string, unknown>;
 
+/** The connection of a transaction without `statement_timeout`: each answer is awaited for as long as it takes. */
+export function withLongAnswers(connection: Connection): Connection {
+  const query: Connection['query'] = (statement, options) =>
+    connection.query(statement, { ...options, isLong: true });
+  return { ...connection, query };
+}
+
 /** The row of a statement that always answers one, as sums do, and what is inserted. */
 export function onlyRow<R>([row]: readonly R[]): R {
   if (row === undefined) throw new Error('a statement answered no row');
@@ -24,6 +31,8 @@ export type Queryable = {
 export type QueryOptions = {
   /** Plans the statement for these very values, instead of preparing it. */
   isPlannedAnew?: boolean;
+  /** Awaits the answer for as long as it takes. The server's own limit is the transaction's `statement_timeout`. */
+  isLong?: boolean;
 };
 
 export type Database = Queryable & {

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { type Connection, type Database, onlyRow } from './database.ts';
+import { type Connection, type Database, onlyRow, withLongAnswers } from './database.ts';
 import { instantText } from './sql-text.ts';
 
 /** One moment of the database, which several connections can see. */
@@ -35,7 +35,7 @@ export async function openSnapshot(db: Database): Promise<Snapshot> {
           await client.query('begin isolation level repeatable read read only');
           await client.query(`set transaction snapshot '${row.id}'`);
           await client.query(limits);
-          const result = await work(connection);
+          const result = await work(withLongAnswers(connection));
           await client.query('commit');
           return result;
         }),
