@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
+import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { outlast } from '../../../test/outlast.ts';
@@ -267,6 +268,18 @@ test('a snapshot awaits the answers to long statements', async () => {
     throw new Error('answered');
   };
   const body = startBody(source(), slice, { openRows });
+  await expect(body.rowCount).rejects.toThrow('answered');
+  await body.close();
+});
+
+test('a body takes none of the connections of its caller', async () => {
+  const ask = (caller: string) => db.as(caller, () => db.query(sql`select 1 as n`));
+  const openRows = async () => {
+    await ask('another');
+    await ask('its caller');
+    throw new Error('answered');
+  };
+  const body = db.as('its caller', () => startBody(source(), slice, { openRows }));
   await expect(body.rowCount).rejects.toThrow('answered');
   await body.close();
 });

@@ -26,16 +26,19 @@ export function startBody(
   const { signal } = aborting;
   let running: Connection | null = null;
 
+  // Its connection is none of its caller's share, which is for what the caller asks meanwhile: exports have their own.
   const inSnapshot = <T>(work: (connection: Connection) => Promise<T>) =>
-    db.withConnection(async (connection) => {
-      signal.throwIfAborted();
-      running = connection;
-      const result = await work(connection);
-      running = null;
-      signal.throwIfAborted();
-      await connection.client.query('commit');
-      return result;
-    });
+    db.as('', () =>
+      db.withConnection(async (connection) => {
+        signal.throwIfAborted();
+        running = connection;
+        const result = await work(connection);
+        running = null;
+        signal.throwIfAborted();
+        await connection.client.query('commit');
+        return result;
+      }),
+    );
   const push = async (rows: AsyncIterable<RowPiece>) => {
     for await (const piece of rows) {
       // Once no snapshot is held, rows can wait where they are.
