@@ -214,7 +214,8 @@ test('a database that hangs holds no scrape up, and its series are absent until 
   try {
     const { token } = await service.makeToken({ preset: 'support-readonly' });
     const elsewhere = from('203.0.113.9', token);
-    for (const options of [elsewhere, {}]) {
+    const { headers } = await service.signIn();
+    for (const options of [elsewhere, {}, { token: null, headers }]) {
       const ask = async () => (await service.call('GET', '/~/metrics', options)).status;
       await expect.poll(ask, patient).toBe(200);
     }
@@ -224,7 +225,10 @@ test('a database that hangs holds no scrape up, and its series are absent until 
     const { status, text } = await service.call('GET', '/~/metrics', elsewhere);
     expect(status).toBe(200);
     const unknown = from('203.0.113.9', newAccessToken());
-    expect((await service.call('GET', '/~/metrics', unknown)).status).toBe(503);
+    const stranger = { token: null, headers: { cookie: 'svc_session=x' } };
+    for (const options of [unknown, stranger]) {
+      expect((await service.call('GET', '/~/metrics', options)).status).toBe(503);
+    }
     const names = new Set(readExposition(text).map(({ name }) => name));
     expect(names).toContain('svcctl_build_info');
     expect(names).toContain('svcctl_disk_free_bytes');
