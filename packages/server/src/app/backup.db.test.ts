@@ -255,6 +255,23 @@ test('a damaged manifest of an earlier backup keeps nobody from a later one', as
   expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
 });
 
+test.each(['manifest', 'list of objects'])(
+  'an incremental backup reads all again where the %s of the last one is damaged',
+  async (what) => {
+    const { id } = await save();
+    const { lists } = (await manifestOf(place, id)).objects;
+    const manifest = await manifestPath(place, id);
+    const undo = await flip(what === 'manifest' ? manifest : join(place, lists[0]?.key ?? ''));
+    const told: string[] = [];
+    const warned = { ...tools(), onWarning: (text: string) => told.push(text) };
+    const made = await backUp(warned, optionsFor(place, { isIncremental: true }));
+    expect(told).toEqual([expect.stringMatching(/reads all again/)]);
+    expect(made.objects).toBeGreaterThan(0);
+    expect((await verify()).report.problem_count).toBe(0);
+    await undo();
+  },
+);
+
 test('two backups of a database exclude each other, however their place is spelled', async () => {
   const link = `${place}-link`;
   await symlink(place, link);

@@ -150,10 +150,7 @@ async function write(
   { id, database, newest, mark }: Run,
 ): Promise<Omit<Saved, 'removed'>> {
   const { place, spoolDir, signal } = tools;
-  const former =
-    options.isIncremental && newest !== undefined
-      ? await readManifest(place, newest, signal)
-      : null;
+  const former = await readFormer(tools, options, newest);
   const { snapshot, saver, objects } = await saveObjects(tools, options, { database, former });
   try {
     const [live, migrations, records, auditHead] = await snapshot.read(async (connection) => [
@@ -166,8 +163,8 @@ async function write(
     const saved = await saveTables(snapshot, live, {
       ...tools,
       database,
-      former,
-      isTrusting: options.isIncremental,
+      former: former.manifest,
+      isTrusting: former.isTrusting,
       fileBytes: options.fileBytes,
       onRecords(more) {
         rows += more;
@@ -265,8 +262,8 @@ async function lookAtAll(manifest: Manifest, tools: SaveTools): Promise<void> {
  */
 async function saveObjects(
   tools: SaveTools,
-  { isIncremental, allowsMissing }: SaveOptions,
-  { database, former }: { database: string; former: Manifest | null },
+  { allowsMissing }: SaveOptions,
+  { database, former }: { database: string; former: Former },
 ): Promise<{ snapshot: Snapshot; saver: ObjectSaver; objects: Manifest['objects'] }> {
   const { db, place, signal } = tools;
   const total = await queries.countObjects(db);
@@ -275,7 +272,7 @@ async function saveObjects(
     ...tools,
     database,
     sizes: await listSizes(place, `${folderOf('objects', database)}/`, signal),
-    trusted: await listTrusted(tools, former),
+    trusted: former.objects,
     onObject(sizeBytes) {
       done += 1;
       bytes += sizeBytes;
@@ -320,7 +317,7 @@ async function saveObjects(
         }
       }
       const folder = `${folderOf('tables', database)}/objects`;
-      const target = { ...tools, folder, isTrusting: isIncremental };
+      const target = { ...tools, folder, isTrusting: former.isTrusting };
       const { files } = await packRows(lines(), { ...target, signal: holding });
       return { ...sums, lists: files, ...(missing.length === 0 ? {} : { missing }) };
     });
@@ -332,15 +329,29 @@ function toSaved({ count, bytes, digest, ...object }: queries.ObjectRow): SavedO
   return { ...object, records: isSegment ? { count, bytes, digest } : null };
 }
 
-/** The objects of the former backup, which were read when it was made. */
-async function listTrusted(
-  { place, spoolDir, signal }: SaveTools,
-  former: Manifest | null,
-): Promise<Set<string>> {
-  const trusted = new Set<string>();
-  if (former === null) return trusted;
-  for await (const object of eachSavedObject(former, { place, spoolDir, signal })) {
-    trusted.add(trustText(object));
+/** What is not read again: the months of a manifest, objects, and files that lie there under the names of what is saved. */
+type Former = {
+  readonly manifest: Manifest | null;
+  readonly objects: ReadonlySet<string>;
+  readonly isTrusting: boolean;
+};
+
+/** What an incremental backup takes from the newest one: nothing where that is damaged, so that this one is whole. */
+async function readFormer(
+  tools: SaveTools,
+  { isIncremental }: SaveOptions,
+  newest: ListedBackup | undefined,
+): Promise<Former> {
+  const objects = new Set<string>();
+  const none = { manifest: null, objects: new Set<string>(), isTrusting: isIncremental };
+  if (!isIncremental || newest === undefined) return none;
+  try {
+    const manifest = await readManifest(tools.place, newest, tools.signal);
+    for await (const object of eachSavedObject(manifest, tools)) objects.add(trustText(object));
+    return { manifest, objects, isTrusting: true };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'backup_damaged') throw error;
+    tools.onWarning(`The last backup is damaged, so this one reads all again. ${error.detail}`);
+    return { ...none, isTrusting: false };
   }
-  return trusted;
 }

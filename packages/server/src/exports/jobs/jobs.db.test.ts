@@ -253,6 +253,17 @@ describe('a file', () => {
     expect(answer.headers.get('content-range')).toBe(`bytes */${job.bytes}`);
   });
 
+  test.each(['bytes=1-', 'bytes=-10'])('is noted once for who begins with %s', async (range) => {
+    const { id, token } = await service.makeToken({ scopes: ['analytics:read'] });
+    for (const each of [range, 'bytes=2-3']) {
+      const headers = { range: each };
+      const answer = await service.call('GET', `/exports/${job.id}/file`, { token, headers });
+      expect(answer.status).toBe(206);
+    }
+    const { json } = await service.call('GET', `/audit?actor=${id}`);
+    expect(json.data).toMatchObject([{ action: 'export.download', target: job.id }]);
+  });
+
   test('is whole to who asks for several ranges, or for one of another file', async () => {
     expect(await file({ range: 'bytes=0-1,3-4' })).toMatchObject({ status: 200, text: whole });
     const range = 'bytes=5-9';
