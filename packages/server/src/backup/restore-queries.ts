@@ -47,21 +47,21 @@ export async function noteRestoredFile(db: Queryable, path: string): Promise<voi
   await db.query(sql`insert into restored_files (path) values (${path})`);
 }
 
-/** Loads may take long, and do not wait for the disk: rows and their note are lost together, and `endRestore` waits. */
+/** Loads may take long, wait for each other, and not for the disk: rows and their note are lost together, and `endRestore` waits. */
 export async function allowLongLoads({ client }: Connection): Promise<void> {
   await client.query(
-    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
+    `set local statement_timeout = 0; set local lock_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
     set local synchronous_commit = off`,
   );
 }
 
 /** Keeps the table's triggers, but not PostgreSQL's own, from doing their work again. Locks it until the commit. */
 export async function switchTriggers(
-  { client }: Connection,
+  connection: Connection,
   table: string,
   to: 'disable' | 'enable',
 ): Promise<void> {
-  await client.query(`alter table ${pg.escapeIdentifier(table)} ${to} trigger user`);
+  await runLong(connection, `alter table ${pg.escapeIdentifier(table)} ${to} trigger user`);
 }
 
 /**
