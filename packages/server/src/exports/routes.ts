@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
@@ -165,6 +166,8 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
 
 function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   const { audit, log, jobs } = options;
+  // Whoever goes on with a file after ten minutes, or at another process, is noted once more.
+  const noted = new LRUCache<string, true>({ max: 10_000, ttl: 600_000 });
   http.route(exportJobsContract.listExports, ({ query, actor }) =>
     listJobs(db, options.cursorKey(), actor, query),
   );
@@ -175,7 +178,7 @@ function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): v
     getManifest(db, actor, params.id),
   );
   http.route(exportJobsContract.downloadFile, ({ params, ...call }) =>
-    sendFile(db, { id: params.id, ...call }, options),
+    sendFile(db, { id: params.id, ...call }, { ...options, noted }),
   );
   http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
     const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { LRUCache } from 'lru-cache';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
@@ -36,7 +37,7 @@ type FileCall = SendCall & { readonly id: string; readonly actor: Actor };
 export async function sendFile(
   db: Database,
   call: FileCall,
-  options: DownloadOptions,
+  options: DownloadOptions & { readonly noted: LRUCache<string, true> },
 ): Promise<FastifyReply> {
   const { request, reply } = call;
   const job = await getJob(db, call.actor, call.id);
@@ -61,9 +62,12 @@ export async function sendFile(
   const parts = await listObjects(db, job);
   const all = { start: 0, end: file.sizeBytes };
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
-  // A download that is continued is not audited a second time.
-  if (range === null || range.start === 0)
+  // A download that is continued is not audited a second time, wherever its first range began.
+  const key = `${call.actor.tokenId} ${job.id}`;
+  if (range === null || range.start === 0 || !options.noted.has(key)) {
     await noteDownload(db, { ...call, audit: options.audit }, job);
+    options.noted.set(key, true);
+  }
   const { log } = options;
   await answerWatched(call, { log, what: 'a download' }, async ({ signal, open }) => {
     const onOpen = () => open(head.status, head.fields);
