@@ -57,9 +57,17 @@ export function lookAround(
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
+  const processes = once(() => listProcesses(db));
+  // Whichever process looks finds the same: what only some of them tell would be begun and forgotten in turns.
+  const storeStates = async () => [
+    watch.state().state,
+    ...(await processes()).flatMap(({ state, store_state: seen }) =>
+      state === 'live' && seen !== null ? [seen] : [],
+    ),
+  ];
   return {
     db,
-    processes: once(() => listProcesses(db)),
+    processes,
     overdue: once(() => readOverdue(db, settings.verifyDays)),
     unreached: () => listUnreached(db),
     fullDisks: () => listFullDisks(db, settings.notifyDiskPercent),
@@ -72,9 +80,10 @@ export function lookAround(
     retention: once(() => readRetentionOverview(db, tenants)),
     exports: () => listOpenExports(db, tenants),
     schedules: () => listTroubledSchedules(db, tenants),
-    overdueRemovals: () => countOverdue(db, watch, tenants),
+    overdueRemovals: async () =>
+      (await storeStates()).some(removes) ? countOverdue(db, tenants) : 0,
     async storeProblems() {
-      const isUnusable = unusable.includes(watch.state().state);
+      const isUnusable = (await storeStates()).some((state) => unusable.includes(state));
       return isUnusable ? ['the store of cold data cannot be used'] : [];
     },
     webhooks: once(async () => {
@@ -147,9 +156,9 @@ async function findStoreProblem({ store, fence, watch }: Closer['cold']): Promis
   }
 }
 
-/** Whether the database of this process has the store, as far as it knows, so that it removes objects from it. */
-export function removes(watch: Pick<StoreWatch, 'state'>): boolean {
-  return !['elsewhere', 'read_only', 'unclaimed'].includes(watch.state().state);
+/** Whether a process that sees the store so removes objects: its database has the store, as far as it knows. */
+export function removes(state: StoreState): boolean {
+  return !['elsewhere', 'read_only', 'unclaimed'].includes(state);
 }
 
 /** What an operator has to mend. A process that only reads because it was told to is none of these. */
@@ -158,12 +167,7 @@ const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'
 /** So many overdue removals are counted. */
 const mostOverdue = 10_000;
 
-/** Counts the objects that should be gone. A database that does not have its store, or only reads it, removes nothing. */
-async function countOverdue(
-  db: Queryable,
-  watch: Pick<StoreWatch, 'state'>,
-  tenants: readonly string[] | null,
-): Promise<number> {
-  if (!removes(watch)) return 0;
+/** Counts the objects that should be gone. */
+async function countOverdue(db: Queryable, tenants: readonly string[] | null): Promise<number> {
   return (await listOverdueRemovals(db, { tenants, limit: mostOverdue })).length;
 }

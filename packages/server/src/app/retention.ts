@@ -110,7 +110,7 @@ export function createRetention(host: Host): Retention {
         startVerifications({
           db,
           objects: cold.store,
-          removes: () => removes(cold.watch),
+          removes: () => removes(cold.watch.state().state),
           duckdb: cold.moverDuckdb,
           spoolDir: cold.spoolDir,
           log,
