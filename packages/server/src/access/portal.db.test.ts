@@ -35,6 +35,14 @@ async function visit(body: object = {}, token?: string) {
   return { ...link, headers: { cookie, [portalHeader]: '1' } };
 }
 
+test('a session reads no views, not even those that are shared with its tenant', async () => {
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['TX'] });
+  const body = { address: '#/dlq?tenant=TX', shared: true };
+  expect((await service.call('PUT', '/views/TX', { token, body })).status).toBe(200);
+  const { json } = await callAs(await visit(), 'GET', '/views');
+  expect(json).toEqual({ data: [], next_cursor: null });
+});
+
 type Visit = { headers: Record<string, string> };
 const callAs = (by: Visit, method: string, path: string, body?: unknown) =>
   service.call(method, path, { token: null, headers: by.headers, body });

@@ -94,9 +94,13 @@ function visitorOf({ id, tenant, scope, subject, expires_at }: queries.PortalVis
   return { tokenId: id, name, scopes: [scope], tenants: [tenant], expiresAt: expires_at };
 }
 
+export function isVisitor({ tokenId }: Actor): boolean {
+  return tokenId.startsWith(`${linkPrefix}_`);
+}
+
 /** Whoever is in the portal would otherwise stay there for ever, by one link after the other. */
-function refuseVisitor({ tokenId }: Actor): void {
-  if (!tokenId.startsWith(`${linkPrefix}_`)) return;
+function refuseVisitor(actor: Actor): void {
+  if (!isVisitor(actor)) return;
   throw new AppError('scope_missing', {
     detail: 'A session of the portal neither makes nor ends links. Use an access token.',
   });

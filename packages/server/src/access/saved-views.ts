@@ -3,6 +3,7 @@ import { AppError, invalidInput } from '../kernel/errors.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { isVisitor } from './portal.ts';
 import * as queries from './saved-view-queries.ts';
 import { type NewSavedView, savedViewsContract } from './saved-views.contract.ts';
 
@@ -14,7 +15,7 @@ const passing = ['panel', 'cursor', 'at', 'open', 'q'];
 /** Adds the routes of the views that people save in the console. */
 export function addSavedViewRoutes(http: HttpServer, db: Database, audit: Audit): void {
   http.route(savedViewsContract.listSavedViews, async ({ actor }) => ({
-    data: await queries.listSavedViews(db, actor),
+    data: isVisitor(actor) ? [] : await queries.listSavedViews(db, actor),
     next_cursor: null,
   }));
   http.route(savedViewsContract.putSavedView, ({ params, body, actor }) =>
