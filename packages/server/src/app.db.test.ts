@@ -178,7 +178,7 @@ test('a process without the role api leaves at once, and makes neither token nor
 });
 
 test('a process says when a newer release has migrated its database, and is not ready unless it survives that', async () => {
-  const service = await startTestService();
+  const service = await startTestService({}, undefined, { waits: { readyMillis: 0 } });
   const migrated = (needs: string | null) =>
     service.db.query(sql`
       insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
@@ -191,6 +191,17 @@ test('a process says when a newer release has migrated its database, and is not 
   await migrated(null);
   const ready = await service.call('GET', '/~/readyz');
   expect(ready).toMatchObject({ status: 503, json: { code: 'database_newer' } });
+  await service.stop();
+});
+
+test('whoever asks whether a process is ready shares one look at the database for a moment', async () => {
+  const service = await startTestService({}, undefined, { waits: { readyMillis: 3_600_000 } });
+  const ready = async () => (await service.call('GET', '/~/readyz')).status;
+  expect(await ready()).toBe(200);
+  await service.db.transaction(async (connection) => {
+    await connection.query(sql`lock schema_migrations in access exclusive mode`);
+    expect(await ready()).toBe(200);
+  });
   await service.stop();
 });
 

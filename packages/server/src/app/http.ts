@@ -16,6 +16,7 @@ import { type Actor, requireAllTenants, requireScope } from '../kernel/actor.ts'
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { hashSecret } from '../kernel/ids.ts';
+import { keepFor } from '../kernel/once.ts';
 import { basePath } from '../kernel/values.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
 import { addConsole } from '../platform/http/console-files.ts';
@@ -57,7 +58,7 @@ export function createHttp(
     notices: Notices;
   },
 ): HttpServer {
-  const { settings, log, db, metrics, traces, cold, closers } = host;
+  const { settings, log, db, metrics, traces, closers } = host;
   const isTrusted = isWithin(settings.trustedProxies);
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
@@ -101,28 +102,7 @@ export function createHttp(
     addJobs(http, host, works.jobs);
     addStatus(http, host, works.presence);
   }
-  const findWarnings = async () => {
-    assertReady();
-    if (http.isLeaving()) {
-      throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
-    }
-    const look = async () => ({
-      newer: await listNewerMigrations(db),
-      isReadOnly: await isReadOnly(db),
-    });
-    const { newer, isReadOnly: onlyReads } = await Promise.race([look(), tooLate(2000)]);
-    // It may have been migrated while this process ran.
-    if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
-    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
-    // without it, so a load balancer must not take this process out for it.
-    const { problem } = cold.watch.state();
-    return [
-      ...(newer.length > 0 ? (['database_newer'] as const) : []),
-      // What is read is answered, so a load balancer must not take this process out for it either.
-      ...(onlyReads ? (['read_only'] as const) : []),
-      ...(problem === null ? [] : [problem.code]),
-    ];
-  };
+  const findWarnings = createFindWarnings(host, { http, assertReady });
   addOriginRoutes(http, {
     // The API is that of the version, whatever commit was built.
     version: readRelease().replace(/\+.*$/, ''),
@@ -141,6 +121,40 @@ export function createHttp(
   observe(http, host);
   if (traces !== null) traceRequests(http, traces);
   return http;
+}
+
+/** Returns what throws unless requests can be served now, and else tells what is wrong although they can. */
+function createFindWarnings(
+  { db, cold, settings }: Host,
+  { http, assertReady }: { http: HttpServer; assertReady: () => void },
+) {
+  const look = async () => ({
+    newer: await listNewerMigrations(db),
+    isReadOnly: await isReadOnly(db),
+  });
+  // Whoever asks needs no token: a flood of them is to take no more connections than one.
+  const lookAtDatabase = keepFor(
+    () => Promise.race([look(), tooLate(2000)]),
+    settings.waits.readyMillis,
+  );
+  return async () => {
+    assertReady();
+    if (http.isLeaving()) {
+      throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
+    }
+    const { newer, isReadOnly: onlyReads } = await lookAtDatabase();
+    // It may have been migrated while this process ran.
+    if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
+    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
+    // without it, so a load balancer must not take this process out for it.
+    const { problem } = cold.watch.state();
+    return [
+      ...(newer.length > 0 ? (['database_newer'] as const) : []),
+      // What is read is answered, so a load balancer must not take this process out for it either.
+      ...(onlyReads ? (['read_only'] as const) : []),
+      ...(problem === null ? [] : [problem.code]),
+    ];
+  };
 }
 
 /** Says what the service sends to whoever may read the catalogue; to others, and while it cannot be read, nothing. */

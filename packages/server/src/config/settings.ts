@@ -108,6 +108,8 @@ export type Waits = {
   readonly standbyMillis?: number;
   /** So long after the end of its range a replay may end: until then a report of it may not be committed. */
   readonly replaySettleMillis: number;
+  /** For so long whoever asks whether the process is ready learns what it saw of its database. */
+  readonly readyMillis: number;
   /** A scrape never waits longer for the database or a disk: Prometheus gives up after ten seconds. */
   readonly scrapeMillis: number;
   /** Nor so long for the token that it is asked with. */
@@ -127,6 +129,7 @@ export const usualWaits: Waits = {
   lanesMillis: 2000,
   growthMillis: 2000,
   replaySettleMillis: 2000,
+  readyMillis: 500,
   scrapeMillis: 5000,
   scrapeTokenMillis: 2000,
   tailStallMillis: 10_000,

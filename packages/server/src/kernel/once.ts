@@ -6,3 +6,23 @@ export function once<T>(make: () => T): () => T {
     return made.value;
   };
 }
+
+/** Lets something be read anew once it is older than `keepMillis`. All who ask meanwhile join one reading. */
+export function keepFor<T>(read: () => Promise<T>, keepMillis: number): () => Promise<T> {
+  let kept: { value: T; until: number } | undefined;
+  let reading: Promise<T> | undefined;
+  const begin = async () => {
+    try {
+      const value = await read();
+      kept = { value, until: performance.now() + keepMillis };
+      return value;
+    } finally {
+      reading = undefined;
+    }
+  };
+  return () => {
+    if (kept !== undefined && performance.now() < kept.until) return Promise.resolve(kept.value);
+    reading ??= begin();
+    return reading;
+  };
+}
