@@ -3,7 +3,7 @@ import type { Actor } from '../kernel/actor.ts';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { Approval } from './approvals.contract.ts';
-import { isRevoked } from './queries.ts';
+import { isRevoked, rootOf } from './queries.ts';
 import type { ApprovalState } from './values.ts';
 
 /** A request as it is kept, with the call that is done once it is confirmed. */
@@ -27,16 +27,6 @@ const columns = (root: Sql) => sql`approvals.id,
   ${instantText('approvals.expires_at')} as expires_at, ${instantText('ended_at')} as ended_at,
   case when ended_by_id is not null then json_build_object('id', ended_by_id, 'name', ended_by_name) end as ended_by,
   outcome`;
-
-/** Who stands at the beginning of the chain of makers of a token: a person, or a token that the machine made. */
-const rootOf = (id: string) => sql`(
-  with recursive makers as (
-    select id, creator_id from access_tokens where id = ${id}
-    union
-    select maker.id, maker.creator_id from makers join access_tokens maker on maker.id = makers.creator_id
-  )
-  select makers.id from makers
-  where not exists (select from access_tokens maker where maker.id = makers.creator_id))`;
 
 const reached = (reach: readonly string[] | null) =>
   sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;

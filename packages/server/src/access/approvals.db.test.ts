@@ -114,6 +114,17 @@ describe('an act that two must want', () => {
 });
 
 describe('who asks cannot confirm', () => {
+  test('by a secret that they gave to the token of another, but their own tokens rotate each other', async () => {
+    const rotate = (by: typeof ada, id = '') => call(by, 'POST', `/tokens/${id}/rotate`, {});
+    const refused = await rotate(ada, bob?.id);
+    expect([refused.status, refused.json.code]).toEqual([403, 'rotation_refused']);
+    expect(refused.json.detail).toContain('SVC_FOUR_EYES');
+    const make = async () =>
+      (await call(ada, 'POST', '/tokens', { name: 'own', preset: 'admin' })).json;
+    const [one, other] = [await make(), await make()];
+    expect((await rotate(one, other.id)).status).toBe(200);
+  });
+
   test('neither by the same token, nor by one that it made, nor by what made it', async () => {
     const id = await ask(ada, 'PUT', policy('OWN'), days(10));
     const body = { name: 'child', preset: 'admin' };

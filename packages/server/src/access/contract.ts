@@ -363,7 +363,7 @@ export const accessContract = routesUnder('Access', {
     path: '/tokens/:id/rotate',
     summary: 'Give a token another secret',
     description:
-      'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by those that may do as much without any limit, expiry or maker that is a person (403 rotation_refused).',
+      'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by those that may do as much without any limit, expiry or maker that is a person (403 rotation_refused); where `SVC_FOUR_EYES` is set, only if both have the same first maker.',
     scope: 'tokens:manage',
     stepUp: true,
     params: Type.Object({ id: Type.String() }),

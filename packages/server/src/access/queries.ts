@@ -287,20 +287,33 @@ export async function revokeToken(
     where id in (select bound.id from bound) and revoked_at is null returning ${columns}`);
 }
 
+/** A table `makers`: a token, the one that made it, the one that made that, and so on. */
+const makersOf = (id: string) => sql`
+  recursive makers as (
+    select id, creator_id from access_tokens where id = ${id}
+    union
+    select maker.id, maker.creator_id from makers join access_tokens maker on maker.id = makers.creator_id
+  )`;
+
+/** Who stands at the beginning of the chain of makers of a token: a person, or a token that the machine made. */
+export const rootOf = (id: string) => sql`(
+  with ${makersOf(id)} select makers.id from makers
+  where not exists (select from access_tokens maker where maker.id = makers.creator_id))`;
+
 /**
  * Whether a token may be rotated by this one: by itself, by one that made it, or made one that did, and by one that nothing
- * limits. Whoever else has a secret of it would do more with it than by their own, or for longer.
+ * limits. Whoever else has a secret of it would do more with it than by their own, or for longer. With `isOneOfTwo` only
+ * within a chain of makers: by the secret of another one would confirm what one has asked for.
  */
-export async function canRotate(db: Queryable, byId: string, id: string): Promise<boolean> {
+export async function canRotate(
+  db: Queryable,
+  { byId, id, isOneOfTwo }: { byId: string; id: string; isOneOfTwo: boolean },
+): Promise<boolean> {
   const rows = await db.query<{ can: boolean }>(sql`
-    with recursive makers as (
-      select id, creator_id from access_tokens where id = ${id}
-      union
-      select maker.id, maker.creator_id from makers join access_tokens maker on maker.id = makers.creator_id
-    )
-    select exists (select from makers where id = ${byId}) or exists (
+    with ${makersOf(id)} select exists (select from makers where id = ${byId}) or exists (
       select from access_tokens where id = ${byId} and tenants is null and addresses is null
-        and expires_at is null and issuer is null and person_id is null) as can`);
+        and expires_at is null and issuer is null and person_id is null
+        and (not ${isOneOfTwo} or ${rootOf(byId)} = ${rootOf(id)})) as can`);
   return onlyRow(rows).can;
 }
 

@@ -43,6 +43,8 @@ type AccessOptions = SessionOptions & {
   readonly guard: SignInGuard;
   /** Days after which a token that a person made expires at the latest; 0 = whenever they say. */
   readonly personTokenDays: number;
+  /** Acts that one asks for and another confirms. */
+  readonly fourEyes: readonly string[];
   /** Whether pages of other sites may have the portal in a frame. */
   readonly isFramed: boolean;
   /** Who seals the audit log. Throws 503 `not_ready` while the service starts. */
@@ -102,6 +104,7 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
         secret: actor.session ? null : (secretOf(request.headers.authorization) ?? null),
         session: ownSession({ actor, request, publicUrl }),
         overlapSeconds: body.overlap_seconds ?? 86_400,
+        isOneOfTwo: options.fourEyes.length > 0,
       });
       const { id, tenants, overlap_until } = rotated;
       const after = { overlap_until };

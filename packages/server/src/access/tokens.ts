@@ -94,15 +94,22 @@ function addressesOf(
 
 /**
  * Gives a token another secret; the result is the only place where it ever shows. `secret` is what the call was made with,
- * null in a console session, and `session` the hash of that. Throws 403 `rotation_refused` and `secret_rotated_out`, and 404
+ * null in a console session, and `session` the hash of that; `isOneOfTwo` where one may have to confirm what another asks
+ * for. Throws 403 `rotation_refused` and `secret_rotated_out`, and 404
  * `token_not_found`. Call it in a transaction of its own, because it takes a lock.
  */
 export async function rotateToken(
   db: Queryable,
   id: string,
-  how: { actor: Actor; secret: string | null; session: Buffer | null; overlapSeconds: number },
+  how: {
+    actor: Actor;
+    secret: string | null;
+    session: Buffer | null;
+    overlapSeconds: number;
+    isOneOfTwo: boolean;
+  },
 ) {
-  const { actor, secret, session, overlapSeconds } = how;
+  const { actor, secret, session, overlapSeconds, isOneOfTwo } = how;
   await queries.lockTokens(db);
   // It may have been rotated out while this call waited: of two rotations at once the second has an old secret.
   const [own] =
@@ -125,9 +132,12 @@ export async function rotateToken(
       detail: 'There is no such token, or it is revoked or expired.',
     });
   }
-  if (!(await queries.canRotate(db, actor.tokenId, id))) {
+  if (!(await queries.canRotate(db, { byId: actor.tokenId, id, isOneOfTwo }))) {
+    const why = isOneOfTwo
+      ? 'and one may have to confirm what the other asks for (SVC_FOUR_EYES). Ask its maker, or revoke it and make'
+      : 'which is limited itself. Ask its maker, or an admin without limits, or make';
     throw new AppError('rotation_refused', {
-      detail: `"${row.name}" was not made by "${actor.name}", which is limited itself. Ask its maker, or an admin without limits, or make another token.`,
+      detail: `"${row.name}" was not made by "${actor.name}", ${why} another token.`,
     });
   }
   if (!row.scopes.every((scope) => hasScope(actor, scope))) {

@@ -186,6 +186,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
     ...signIn,
     guard,
     personTokenDays: settings.personTokenDays,
+    fourEyes: settings.fourEyes,
     sealer: () => sealerIn(host),
     isFramed: settings.portalOrigins.length > 0,
   });

@@ -70,6 +70,7 @@ async function startRetentionApi(): Promise<RetentionApi> {
     idleSeconds: 0,
     people: null,
     personTokenDays: 0,
+    fourEyes: [],
     isFramed: false,
     sealer: () => ({ keys: [{ id: '01', key }], dataDir: dir }),
   });
