@@ -108,6 +108,8 @@ CREATE INDEX audit_log_at_idx ON public.audit_log USING btree (at, id);
 
 CREATE INDEX audit_log_tenant_idx ON public.audit_log USING btree (tenant, at, id);
 
+CREATE INDEX audit_log_tenants_idx ON public.audit_log USING gin (tenants) WITH (fastupdate=off) WHERE (tenants IS NOT NULL);
+
 CREATE INDEX audit_log_token_idx ON public.audit_log USING btree (token_id, at, id);
 
 create table audit_seals (

@@ -1,11 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { blocksOf } from '../../test/one-server.ts';
 import { useTestService } from '../../test/service.ts';
 import { createLocalToken, createLog } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Actor } from '../kernel/actor.ts';
 import { createAudit } from './audit.ts';
+import { listAuditEntries } from './audit-queries.ts';
 
 const service = useTestService();
 let admin: { id: string; name: string };
@@ -393,5 +395,35 @@ test('a page searches ten thousand entries for a text, and the next ones go on',
       ['needle_0'],
     ]);
     expect(await service.all(`/audit?${days}&q=needle&limit=1`, token)).toHaveLength(3);
+  }
+});
+
+test('a page of a tenant with few entries reads a few of the others, alone or with several tenants', async () => {
+  await service.db.pool.query(`
+    alter table audit_log disable trigger all;
+    insert into audit_log (at, token_name, action, tenant, tenants)
+    select '2001-06-01T00:00:00Z'::timestamptz + n * interval '1 microsecond', 'ops', 'a.b',
+      case when n % 100 > 0 then case when n in (7, 8) then 'RARE' else 'USUAL' end end,
+      case when n in (100, 200) then '{RARE,USUAL}'::text[] when n % 100 = 0 then '{USUAL}' end
+    from generate_series(0, 29999) n;
+    alter table audit_log enable trigger all;
+    analyze audit_log`);
+  const page = { after: null, until: null, limit: 3 };
+  for (const filter of [
+    { tenant: 'RARE', reach: null },
+    { reach: ['RARE'] },
+    { tenant: 'RARE', reach: ['RARE', 'NONE'] },
+    { reach: ['NONE', 'RARE'] },
+  ]) {
+    let found: unknown[] = [];
+    const blocks = await blocksOf(service.db, async (counted) => {
+      found = (await listAuditEntries(counted, filter, page)).map(({ at }) => at.slice(-7));
+    });
+    expect(found, JSON.stringify(filter)).toEqual(['000200Z', '000100Z', '000008Z']);
+    const read = Object.entries(blocks).filter(([name]) => name.startsWith('audit_log'));
+    expect(
+      read.reduce((sum, [, count]) => sum + count, 0),
+      JSON.stringify(blocks),
+    ).toBeLessThan(60);
   }
 });
