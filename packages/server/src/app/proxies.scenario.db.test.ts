@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -152,7 +153,8 @@ describe.each(found)('behind %s', (name) => {
     sent.end(body === undefined ? undefined : JSON.stringify(body));
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const text = await textOf(answer);
-    return { status: answer.statusCode, headers: answer.headers, text };
+    const { statusCode: status, headers: told, trailers } = answer;
+    return { status, headers: told, trailers, text };
   }
 
   test('it takes its file, and finds the service', async () => {
@@ -203,8 +205,12 @@ describe.each(found)('behind %s', (name) => {
       accepted: lines.length,
       rejected: [],
     });
-    const file = await call('POST', '/api/v1/exports/ndjson', {}, { tenant });
+    const te = { te: 'trailers', connection: 'close, TE' };
+    const file = await call('POST', '/api/v1/exports/ndjson', te, { tenant });
     expect(file.text.trimEnd().split('\n')).toHaveLength(lines.length);
+    const digest = createHash('sha256').update(file.text).digest('base64');
+    // nginx passes no trailer on by default.
+    expect(file.trailers['repr-digest']).toBe(name === 'nginx' ? undefined : `sha-256=:${digest}:`);
   });
 
   test('an export waits for its reader, and nobody gathers it on the way', async () => {

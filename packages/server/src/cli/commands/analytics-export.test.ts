@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { offerFile } from '../testing/export-jobs.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { type Handler, json, pages, problem } from '../testing/receiver.ts';
 import { ends, type RunOptions, useFolder } from '../testing/run.ts';
@@ -112,7 +113,6 @@ describe('nothing stays under the name when', () => {
     ['rows are missing', { rows: '3' }, '2 rows came, 3 were announced'],
     ['there are too many rows', { rows: '1' }, '2 rows came, 1 were announced'],
     ['the digest is another', { digest: digestOf('x') }, 'its sha-256 is'],
-    ['there is no digest', { digest: null }, 'without its digest (trailer Repr-Digest)'],
     ['the connection is cut', { end: (response) => response.destroy() }, ' of 2 rows'],
     ['nothing more comes', { end: () => {} }, 'it ended after 2 of 2 rows'],
   ])('%s', async (_name, sent, message) => {
@@ -160,6 +160,27 @@ test('in a pipe the CSV goes to stdout, and nothing else', async () => {
 test('a mismatch in a pipe is an exit code and a warning', async () => {
   api.on('POST /exports/csv', sends({ rows: '3' }));
   await ends(exports(['--out', '-']), 1, csv, ['Do not use what was printed.']);
+});
+
+test.each([
+  ['csv', csv, 'It has as many rows as announced, 2. With --async'],
+  ['parquet', 'PAR1', 'With --async'],
+])('without its digest what was printed of %s is not proved', async (format, text, said) => {
+  api.on(`POST /exports/${format}`, sends({ text, digest: null }));
+  await ends(exports(['--format', format]), 1, text, [said, 'Do not use what was printed.']);
+});
+
+test('a file whose digest a proxy drops is made by a job, which proves it', async () => {
+  const job = offerFile(api, Buffer.from(csv), { job: { format: 'csv' } });
+  const streamed = sends({ digest: null });
+  api.on('POST /exports/csv', (request, response) => {
+    if (request.headers.prefer === undefined) return streamed(request, response);
+    return json(job, 202)(request, response);
+  });
+  const said = [/^note: a proxy drops the digest/, 'and manifest equal'];
+  await ends(exports(['--out', 'tx.csv']), 0, '', said);
+  expect(await readFile(join(folder.path, 'tx.csv'), 'utf8')).toBe(csv);
+  expect(await files()).toEqual(['tx.csv']);
 });
 
 test('a reader that hangs up ends the export quietly', async () => {

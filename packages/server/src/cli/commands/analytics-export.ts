@@ -89,11 +89,14 @@ const exportSlice = verb({
     if (options.preview) return previewLines(context, client, { asked, options });
     if (options.style === 'spreadsheet') await noteCuts(context, client, asked);
     if (request !== null) await checkNames(context, [request.out], request.mayReplace);
-    if (request === null || options.async || isJobOnly || needsJob(options)) {
-      return exportAsJob(context, client, { asked, request, isJson: options.json === true });
+    if (request !== null && !options.async && !isJobOnly && !needsJob(options)) {
+      const { streamExport } = await import('../exports/stream-export.ts');
+      if (await streamExport(context, client, { asked, request })) return;
+      context.note(
+        'note: a proxy drops the digest of what is streamed (docs/operations/proxies.md), so a job makes the file once more',
+      );
     }
-    const { streamExport } = await import('../exports/stream-export.ts');
-    await streamExport(context, client, { asked, request });
+    await exportAsJob(context, client, { asked, request, isJson: options.json === true });
   },
 });
 

@@ -42,14 +42,15 @@ export type StreamRequest = {
 
 /**
  * Downloads an export while the service makes it. It counts and hashes what passes through, and keeps the file only
- * when both are what the service announced. Throws `export_mismatch` otherwise, and `file_unreadable` when the file
- * cannot be written.
+ * when both are what the service announced. Answers whether it was kept: nothing is where the digest did not come, which
+ * proxies may drop, and only a job can prove the file. Throws `export_mismatch` otherwise, also where it was printed, and
+ * `file_unreadable` when the file cannot be written.
  */
 export async function streamExport(
   context: Context,
   client: Client,
   { asked, request }: { asked: StreamRequest; request: DownloadRequest },
-): Promise<void> {
+): Promise<boolean> {
   const { io } = context;
   const startedAt = io.now();
   const body = { ...asked.slice, ...asked.body };
@@ -68,6 +69,10 @@ export async function streamExport(
         sha256: 'equal',
       }),
     });
+    return true;
+  } catch (error) {
+    if (!(error instanceof Unproved)) throw error;
+    return false;
   } finally {
     answer.cancel();
   }
@@ -106,11 +111,23 @@ function streamedFile(
         throw notWhole(`it ended after ${soFar(sizeBytes)}`, sink, error);
       }
     },
-    difference: (sink) =>
-      rowDifference(counter?.rows() ?? rows, rows) ??
-      digestDifference(sink.sha256(), parseReprDigest(answer.trailer('repr-digest'))),
+    difference(sink) {
+      const differing = rowDifference(counter?.rows() ?? rows, rows);
+      if (differing !== null) return differing;
+      const announced = parseReprDigest(answer.trailer('repr-digest'));
+      const sha256 = sink.sha256();
+      if (announced === sha256) return null;
+      if (announced !== null) return `its sha-256 is ${sha256}, announced was ${announced}`;
+      if (!sink.isPrinted) throw new Unproved();
+      const known =
+        counter === null ? '' : ` It has as many rows as announced, ${formatCount(rows)}.`;
+      return `it came without its digest, the trailer Repr-Digest, which a proxy in between drops.${known} With --async it is proved`;
+    },
   };
 }
+
+/** The rows of a download are as many as announced, but no digest came with it. */
+class Unproved extends Error {}
 
 function announcedRows(client: Client, { headers }: FileAnswer): number {
   const rowCount = Number(headers['x-record-count'] ?? Number.NaN);
@@ -134,12 +151,6 @@ function suggestName(answer: FileAnswer, asked: StreamRequest): string {
 function rowDifference(rows: number, announced: number): string | null {
   if (rows === announced) return null;
   return `${numberOf(rows, 'row')} came, ${formatCount(announced)} were announced`;
-}
-
-function digestDifference(sha256: string, announced: string | null): string | null {
-  if (announced === sha256) return null;
-  if (announced !== null) return `its sha-256 is ${sha256}, announced was ${announced}`;
-  return 'it came without its digest (trailer Repr-Digest). A proxy in between may have dropped it';
 }
 
 const narrowing = ['kind', 'dataset', 'version', 'split'];
