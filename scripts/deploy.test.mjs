@@ -10,12 +10,13 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { settingRows } from '../packages/server/src/config/setting-rows.ts';
 import { loadSettings } from '../packages/server/src/config/settings.ts';
+import { copies } from './pack.mjs';
 import { root } from './program.mjs';
 
 const deploy = join(root, 'deploy');
@@ -31,12 +32,18 @@ describe('the Dockerfile', () => {
   const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').trim().split('\n');
 
   test('copies only what is there, and not left out of the context', () => {
-    const copied = find('COPY').filter((rest) => !rest.startsWith('--from='));
-    expect(copied).not.toEqual([]);
-    for (const path of copied.flatMap((rest) => rest.split(' ').slice(0, -1))) {
+    const copied = find('COPY')
+      .filter((rest) => !rest.startsWith('--from='))
+      .flatMap((rest) => rest.split(' ').slice(0, -1));
+    for (const path of copied) {
       expect(existsSync(join(root, path)), path).toBe(true);
       expect(ignored).not.toContain(path.split('/')[0]);
     }
+    // What the package holds of the repository, beside what is built.
+    const packed = copies.map(({ from }) => from.replaceAll(sep, '/'));
+    expect(copied).toEqual(
+      expect.arrayContaining(packed.filter((from) => !from.endsWith('/dist'))),
+    );
   });
 
   test('packs and installs the package, as e2e/slow/packed.test.ts does', () => {

@@ -10,7 +10,7 @@ import { makeSbom } from './sbom.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 /** What is copied from where, and under which name of the package. */
-const copies = [
+export const copies = [
   { from: join('packages', 'console', 'dist'), to: 'console' },
   { from: 'deploy', to: 'deploy' },
   { from: 'CHANGELOG.md', to: 'CHANGELOG.md' },

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { runNpm } from '../../scripts/setup.mjs';
@@ -24,13 +24,15 @@ const quiet = ['--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline
 const unreachable = /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|NETUNREACH|HOSTUNREACH)/;
 
 /**
- * Packs the server and installs the package as `npm install --global --ignore-scripts` does: what it depends on lies below
- * it, and nowhere above.
+ * Packs the server where nothing lies but what the image copies, and installs the package as `npm install --global
+ * --ignore-scripts` does: what it depends on lies below it, and nowhere above.
  */
 export async function installPackage(): Promise<Package> {
   const folder = await mkdtemp(join(tmpdir(), 'svcctl-package-'));
   await chmod(folder, 0o755);
-  const archive = await pack(folder);
+  const build = join(folder, 'build');
+  await copyForImage(build);
+  const archive = await pack(folder, { from: build });
   const options = [...quiet, '--global', '--ignore-scripts', '--prefix', folder];
   const installed = await runNpm(['install', ...options, archive]);
   const isLinked = installed.code !== 0 && unreachable.test(installed.output);
@@ -47,9 +49,31 @@ export async function installPackage(): Promise<Package> {
   };
 }
 
+/** Copies what the build stage of deploy/Dockerfile copies, beside what npm has installed here. */
+async function copyForImage(build: string): Promise<void> {
+  const dockerfile = await readFile(join(root, 'deploy', 'Dockerfile'), 'utf8');
+  for (const [, words = ''] of dockerfile.matchAll(/^COPY (?!--)(.+)$/gm)) {
+    const names = words.split(' ');
+    const target = join(build, names.pop() ?? '');
+    for (const name of names) {
+      const from = join(root, name);
+      const to = (await stat(from)).isDirectory() ? target : join(target, basename(name));
+      // As .dockerignore says.
+      const filter = (path: string) => !['node_modules', 'dist'].includes(basename(path));
+      await cp(from, to, { recursive: true, filter });
+    }
+  }
+  for (const name of ['node_modules', 'packages/console/node_modules']) {
+    await symlink(join(root, name), join(build, name));
+  }
+}
+
 /** Packs a workspace; returns the path of the archive. */
-async function pack(folder: string, workspace = 'packages/server'): Promise<string> {
-  const args = ['pack', '--workspace', workspace, '--pack-destination', folder];
+async function pack(
+  folder: string,
+  { workspace = 'packages/server', from = root }: { workspace?: string; from?: string },
+): Promise<string> {
+  const args = ['pack', '--prefix', from, '--workspace', workspace, '--pack-destination', folder];
   const { code, output } = await runNpm(args);
   if (code !== 0) throw new Error(`npm pack failed:\n${output}`);
   const { name, version } = await readManifest(join(root, workspace));
@@ -59,7 +83,7 @@ async function pack(folder: string, workspace = 'packages/server'): Promise<stri
 /** The package for receivers in an empty folder, as npm installs it, and beside it what its users have. */
 export async function installReceive(): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'svcctl-receive-'));
-  const archive = await pack(folder, 'packages/receive');
+  const archive = await pack(folder, { workspace: 'packages/receive' });
   const { code, output } = await runNpm([
     ...['install', ...quiet, '--offline', '--ignore-scripts', '--prefix', folder, archive],
   ]);
