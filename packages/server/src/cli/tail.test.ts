@@ -60,6 +60,13 @@ test('prints each record once, whatever cuts the stream', async () => {
   expect(stderr).toContain('token_revoked');
 });
 
+test('prints a record with the separators of lines and paragraphs of Unicode', async () => {
+  const odd = record('a\u2028b\u2029c');
+  answerWith(stream(place, `id: c1\ndata: ${odd}\n\n`));
+  await ends(cli('records tail --tenant TX --ndjson'), 4, `${odd}\n`);
+  expect(afters()).toEqual([undefined, 'c1']);
+});
+
 test('ends with what is stored now, as JSON of the records as they were sent', async () => {
   answerWith(cut(event(1)), stream(event(2), place));
   const { stdout } = await ends(cli('records tail --tenant TX --no-follow --json'), 0);

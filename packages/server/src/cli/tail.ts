@@ -88,7 +88,7 @@ async function* readEvents(pieces: AsyncIterable<Buffer>): AsyncGenerator<Stream
 function readEvent(block: string): StreamEvent {
   const fields: Record<string, string[]> = {};
   for (const line of block.split('\n')) {
-    const [, name = '', value = ''] = /^(\w*):? ?(.*)$/.exec(line) ?? [];
+    const [, name = '', value = ''] = /^(\w*):? ?(.*)$/s.exec(line) ?? [];
     fields[name] = [...(fields[name] ?? []), value];
   }
   const { id, event, data } = fields;
