@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { rowOf } from './testing/answers.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
-import { json } from './testing/receiver.ts';
-import { ends, run } from './testing/run.ts';
+import { json, pages } from './testing/receiver.ts';
+import { ends, run, slowly } from './testing/run.ts';
 
 const api = useReceiver();
 const row = rowOf('GET /tokens', {
@@ -75,4 +75,16 @@ test('whoever asks for JSON by -o is told of failures in JSON', async () => {
   api.on('GET /tokens', json({}, 500));
   const { stderr } = await asked;
   expect(JSON.parse(stderr)).toMatchObject({ status: 500 });
+});
+
+test('a slow reader has what was printed before an interrupt', async () => {
+  const interrupt = new AbortController();
+  api.on('GET /tokens', pages([JSON.stringify(row)], [JSON.stringify(row)]));
+  const onStdout = () => {
+    interrupt.abort();
+    return slowly();
+  };
+  const words = ['tokens', 'ls', '-o', 'name'];
+  const options = { env: api.env, signal: interrupt.signal, onStdout };
+  await ends(run(words, options), 130, 'tok_1\n');
 });

@@ -56,6 +56,8 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
     const failure = describe(error);
     const isJson = /(^| )(--json\b|(-o|--output)[ =]?(nd)?json( |$))/.test(argv.join(' '));
     io.stderr.write(isJson ? `${failureJson(failure)}\n` : failureText(io, failure));
+    // What was printed before is for its reader, however slow that is: the end of the process would drop it.
+    await context.out.flush().catch(() => {});
     return failure.exitCode;
   }
 

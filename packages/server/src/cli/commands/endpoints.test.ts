@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { ends, useFolder } from '../testing/run.ts';
+import { ends, slowly, useFolder } from '../testing/run.ts';
 import type { Endpoint } from '../webhooks/endpoints.ts';
 
 const folder = useFolder();
@@ -321,4 +321,21 @@ test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing
     code: 0,
     stdout: `${secret}\n`,
   });
+});
+
+test('what was polled is acknowledged when its reader has it', async () => {
+  const taken: string[] = [];
+  const takenBefore: string[][] = [];
+  const answers = ['e1', 'e2', undefined];
+  api.on('GET /webhook/endpoints/ep_1/deliveries/poll', (request, response) => {
+    takenBefore.push([...taken]);
+    const id = answers[takenBefore.length - 1];
+    json({ data: id === undefined ? [] : [{ id }], next_cursor: id ?? null })(request, response);
+  });
+  const onStdout = async (text: string) => {
+    await slowly();
+    if (text !== '') taken.push(JSON.parse(text).id);
+  };
+  await ends(cli('endpoints poll ep_1 --once', { onStdout }), 0);
+  expect(takenBefore).toEqual([[], ['e1'], ['e1', 'e2']]);
 });

@@ -270,6 +270,7 @@ const poll = verb({
         client.json('GET /webhook/endpoints/:id/deliveries/poll', call),
       );
       for (const delivery of answer.data) await context.out.write(`${JSON.stringify(delivery)}\n`);
+      await context.out.flush();
       count += answer.data.length;
       after = answer.next_cursor ?? undefined;
       if (once && answer.data.length === 0) break;

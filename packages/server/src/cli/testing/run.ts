@@ -21,8 +21,8 @@ export type RunOptions = {
   /** How long a wait of the command takes at most; by default it takes no time. */
   longestSleepMillis?: number;
   timeouts?: Partial<Timeouts>;
-  /** Called with each piece of stdout; throw to have the write fail with that error. */
-  onStdout?: (text: string) => void;
+  /** Called with each piece of stdout, which is taken when this resolves; throw to have the write fail with that error. */
+  onStdout?: (text: string) => void | Promise<void>;
   onStderr?: (text: string) => void;
 };
 export type RunResult = { code: number; stdout: string; stderr: string; sleepsMillis: number[] };
@@ -66,6 +66,11 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMillis };
 }
 
+/** Takes a piece of stdout late. */
+export async function slowly(): Promise<void> {
+  for (let turns = 0; turns < 100; turns += 1) await new Promise(setImmediate);
+}
+
 type Text = string | RegExp;
 
 /**
@@ -98,15 +103,19 @@ function streamOf(input: string | Readable): Readable {
 
 function collector(
   terminal: { isTTY: boolean; columns: number },
-  onText: (text: string) => void = () => {},
+  onText: (text: string) => void | Promise<void> = () => {},
 ) {
   const pieces: Buffer[] = [];
   const stream = new Writable({
     write(piece: Buffer, _encoding, done) {
-      try {
-        onText(piece.toString());
+      const take = () => {
         pieces.push(piece);
         done();
+      };
+      try {
+        const taking = onText(piece.toString());
+        if (taking === undefined) take();
+        else void taking.then(take);
       } catch (error) {
         done(error as Error);
       }
