@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
@@ -46,6 +46,11 @@ export async function makeBundle(
     }
   }
   const splits = splitsOf(version);
+  const names = splits.map(({ name }) => name);
+  const others = splitNames.filter((name) => !names.includes(name));
+  const stale = others.flatMap((name) => [dataName({ name }), manifestName({ name })]);
+  // Until the end it has no checksums, and is not whole; what readers find in it is of one version.
+  for (const name of [sumsName, ...stale]) await rm(join(root, name), { force: true });
   const waiting: { split: Split; job: ExportJob }[] = [];
   for (const split of splits) {
     if (await isKept(root, split, version)) continue;
