@@ -19,7 +19,7 @@ import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate } from '../kernel/gate.ts';
-import { createDuckDb, type DuckDb, literal } from '../platform/duckdb.ts';
+import { createDuckDb, type DuckDb, fileLiteral } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
 import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
@@ -150,7 +150,7 @@ export async function summarizeFile(
       `select column_name as column, column_type as type, approx_unique::double as "distinct",
         null_percentage::double as nulls, left(min, 200) as min, left(max, 200) as max, avg as mean,
         std, q25, q50, q75
-      from (summarize select * from read_parquet(${literal(path)}, hive_partitioning = false))`,
+      from (summarize select * from read_parquet(${fileLiteral(path)}, hive_partitioning = false))`,
       { signal, timeoutMillis: summaryMillis },
     ),
   );

@@ -234,3 +234,8 @@ function unavailable(
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
+
+/** Quotes the path of one file, which DuckDB would take for a pattern otherwise. */
+export function fileLiteral(path: string): string {
+  return literal(path.replace(/[*?[]/g, '[$&]'));
+}

@@ -1,4 +1,4 @@
-import { appendFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { prepareCli } from '../testing/prepare-cli.ts';
@@ -71,6 +71,16 @@ test('a request is sent again while the service is busy, and what it stored befo
     ['0', '9'],
     ['0', '9'],
   ]);
+});
+
+test('a folder whose name would be a pattern is itself', async () => {
+  for (const name of ['a[1]', 'a1']) {
+    await mkdir(join(folder.path, name));
+    await writeFile(join(folder.path, name, 'f.ndjson'), `{"event_id":"${name}"}\n`);
+  }
+  api.on('POST /enrichment/records', answer(1));
+  await ends(cli('records import a[1]'), 0, '1\t1\t1\t0\t0\n');
+  expect(sent()).toEqual([['a[1]', 'a[1]']]);
 });
 
 test('a service that goes away meanwhile is waited for; one that never answered is not', async () => {

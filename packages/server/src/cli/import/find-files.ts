@@ -70,7 +70,9 @@ function nameOf(cwd: string, path: string): string {
 async function expand(importer: Importer, path: string): Promise<string[]> {
   const found = isRemote(path) ? null : await stat(path).catch(() => null);
   if (found?.isDirectory() || isRemote(path)) {
-    const within = await importer.find(isRemote(path) ? path : `${path}/**`);
+    const within = await importer.find(
+      isRemote(path) ? path : `${path.replace(/[*?[]/g, '[$&]')}/**`,
+    );
     const known = within.filter((each) => formatOf(each) !== null);
     if (known.length > 0) return known;
     if (within.length > 0 && isRemote(path)) return within;

@@ -74,6 +74,21 @@ test.each([
   expect(rest.text).toBe(all.text.split('\n').slice(4321).join('\n'));
 });
 
+test.each(['parquet', 'csv'] as const)(
+  'a file of %s whose name would be a pattern is itself',
+  async (format) => {
+    for (const name of ['a[1]*?', 'a1bc']) {
+      const query = `select '${name}' as event_id from range(${name.length})`;
+      await copy(query, pathOf(`${name}.${format}`), `format ${format}`);
+    }
+    const file = await importer.open(pathOf(`a[1]*?.${format}`), format);
+    const { text, rows } = await textOf(file.records(0));
+    expect(text).toBe('{"event_id":"a[1]*?","enrichment":{}}\n'.repeat(6));
+    expect(rows).toBe(6);
+    if (format === 'parquet') expect(file.rows).toBe(6);
+  },
+);
+
 test.each([
   ['grows', (path: string) => appendFile(path, line(9))],
   [

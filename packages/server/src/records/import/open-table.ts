@@ -1,4 +1,4 @@
-import { isOutOfMemory, literal } from '../../platform/duckdb.ts';
+import { fileLiteral, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import type { DuckDbStream } from '../../platform/duckdb-stream.ts';
 import type { RecordField } from '../values.ts';
 import { jsonSql } from './json-sql.ts';
@@ -174,12 +174,12 @@ type Table = {
 };
 
 async function describeParquet(duckdb: DuckDbStream, path: string): Promise<Table> {
-  const source = `read_parquet(${literal(path)}, hive_partitioning = false)`;
+  const source = `read_parquet(${fileLiteral(path)}, hive_partitioning = false)`;
   const columns = await duckdb.describe(`select * from ${source}`);
-  const counts = `select num_rows::varchar from parquet_file_metadata(${literal(path)})`;
+  const counts = `select num_rows::varchar from parquet_file_metadata(${fileLiteral(path)})`;
   const [rows = '0'] = await firstColumn(duckdb, counts);
   const numbers = 'file_row_number = true, hive_partitioning = false';
-  const numbered = `(select * exclude (file_row_number), file_row_number as row from read_parquet(${literal(path)}, ${numbers}))`;
+  const numbered = `(select * exclude (file_row_number), file_row_number as row from read_parquet(${fileLiteral(path)}, ${numbers}))`;
   return {
     source,
     numbered,
@@ -195,7 +195,7 @@ async function describeParquet(duckdb: DuckDbStream, path: string): Promise<Tabl
 
 /** Nothing of a CSV file is guessed, for DuckDB's guesses may drop rows: its first row has the names. */
 async function describeCsv(duckdb: DuckDbStream, path: string, delimiter: string): Promise<Table> {
-  const csv = (count: number, more: string) => `read_csv(${literal(path)}, auto_detect = false,
+  const csv = (count: number, more: string) => `read_csv(${fileLiteral(path)}, auto_detect = false,
     columns = {${Array.from({ length: count }, (_, index) => `c${index}: 'varchar'`).join(', ')}},
     delim = ${literal(delimiter)}, quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false,
     parallel = false, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes}, ${more})`;
