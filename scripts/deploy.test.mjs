@@ -104,6 +104,14 @@ describe.each(['compose.yaml', 'compose.one.yaml'])('%s', (name) => {
   });
 });
 
+test.each(['haproxy.cfg', 'proxies/haproxy.cfg'])(
+  '%s drops what callers say of their address',
+  (name) => {
+    const text = readFileSync(join(deploy, name), 'utf8');
+    expect(text).toMatch(/http-request del-header X-Forwarded-For\n +option forwardfor\n/);
+  },
+);
+
 describe('svcctl.service', () => {
   const { text, unit } = readUnit('svcctl.service');
 
