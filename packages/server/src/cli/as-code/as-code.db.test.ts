@@ -381,6 +381,26 @@ test('a target of notices that is to tell a tenant gives way to another, once th
   expect((await ok('apply told.yaml')).stderr).toBe('Nothing differs.\n');
 });
 
+test('of several that files call alike one is exported, and none is made of what is shown of a URL', async () => {
+  const url = 'http://127.0.0.1:9/alike';
+  for (const key of [1, 2]) {
+    await ok('tokens create --name alike --scope analytics:read');
+    await ok(`notify add --webhook ${url}?key=${key}`);
+  }
+  const { stdout, stderr } = await ok('export-config');
+  expect(stderr).toBe(
+    ['token is called alike', `target of notices is called ${url}?…`]
+      .map((named) => `note: more than one ${named}: one of them is printed\n`)
+      .join(''),
+  );
+  await put('exported.yaml', stdout);
+  expect((await ok('apply exported.yaml --dry-run --prune')).stderr).toBe('Nothing differs.\n');
+  await put('elsewhere.yaml', stdout.replaceAll('/alike?', '/elsewhere?'));
+  const { code, stderr: told } = await cli('apply elsewhere.yaml');
+  expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining('400 target_invalid') });
+  expect(told).toContain('http://127.0.0.1:9/elsewhere?…: The URL is cut');
+});
+
 test('a new policy that deletes, or lifts the hold of the default, is asked for', async () => {
   const make = async (policy: string) => {
     await put('policy.yaml', `policies:\n  - { tenant: NEW, ${policy} }\n`);

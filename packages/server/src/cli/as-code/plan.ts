@@ -62,7 +62,8 @@ export async function planSteps(
   return [...kept, ...gone];
 }
 
-function grouped(kind: Kind, held: readonly Held[]): Map<string, Held[]> {
+/** The things of a kind by what files call them; several may be called alike. */
+export function grouped(kind: Kind, held: readonly Held[]): Map<string, Held[]> {
   const groups = new Map<string, Held[]>();
   for (const one of held) {
     const name = nameOf(kind, one.row);

@@ -2,9 +2,17 @@ import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { readFiles } from '../as-code/files.ts';
 import { kinds, type Row } from '../as-code/kinds.ts';
-import { diffLines, planSteps, type Resolve, runSteps, type Wanted } from '../as-code/plan.ts';
+import {
+  diffLines,
+  grouped,
+  planSteps,
+  type Resolve,
+  runSteps,
+  type Wanted,
+} from '../as-code/plan.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { printable } from '../table.ts';
 import { command, yesOption } from '../verb.ts';
 
 export const apply = command({
@@ -69,14 +77,20 @@ async function printConfig(context: Context): Promise<void> {
   for (const kind of kinds) {
     const names = [...kind.key, ...Object.keys(kind.fields)];
     const held = await kind.list(context, client);
-    sections[kind.section] = held.map(({ row }) =>
-      Object.fromEntries(
-        names
-          .filter((name) => row[name] !== undefined)
-          .filter((name) => JSON.stringify(row[name]) !== JSON.stringify(kind.fields[name]))
-          .map((name) => [name, row[name]]),
-      ),
-    );
+    sections[kind.section] = [...grouped(kind, held)].flatMap(([called, alike]) => {
+      if (alike.length > 1) {
+        const more = `note: more than one ${kind.one} is called ${called}: one of them is printed`;
+        context.note(printable(more));
+      }
+      return alike.slice(0, 1).map(({ row }) =>
+        Object.fromEntries(
+          names
+            .filter((name) => row[name] !== undefined)
+            .filter((name) => JSON.stringify(row[name]) !== JSON.stringify(kind.fields[name]))
+            .map((name) => [name, row[name]]),
+        ),
+      );
+    });
   }
   const { stringify } = await import('yaml');
   await context.out.write(stringify(sections, { lineWidth: 0, aliasDuplicateObjects: false }));

@@ -28,6 +28,7 @@ test.each([
   ['https://user:secret@example.com/', 'credentials'],
   ['https://example.com/#/hook', 'fragment'],
   ['https://example.com/#', 'fragment'],
+  ['https://example.com/hook?…', 'Give it whole'],
   [' https://example.com/', 'white space'],
   ['https://exam\nple.com/', 'control characters'],
   ['https://example.com/a b', 'white space'],

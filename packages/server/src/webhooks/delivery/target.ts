@@ -83,6 +83,9 @@ function parseTarget(text: string): URL {
   if (text.includes('#')) {
     throw invalid('The URL contains a fragment (#…), which is never sent. Leave it out.');
   }
+  if (text.endsWith('?…')) {
+    throw invalid('The URL is cut: lists show ?… in place of its query. Give it whole.');
+  }
   if (/^\.|\.\./.test(url.hostname)) {
     throw invalid('The host name has an empty part between its dots. Leave the extra dot out.');
   }

@@ -77,9 +77,11 @@ export async function changeEndpoint(
 ) {
   const { actor, body: change } = call;
   if (typeof change.where === 'string') parseFilter(change.where);
-  // This looks up names, which may take seconds, so it is done before a row is locked.
+  // This looks up names, which may take seconds, so it is done before a row is locked. A URL
+  // as lists show it only stands for the endpoint's own.
   const { url: given } = change;
-  if (given !== undefined && given !== pollUrl) await options.target.assertAllowed(given, actor);
+  const isOnlyMeant = given === pollUrl || given?.endsWith('?…');
+  if (given !== undefined && !isOnlyMeant) await options.target.assertAllowed(given, actor);
   const { before, after } = await withLocked(
     db,
     options,
@@ -94,7 +96,8 @@ export async function changeEndpoint(
         if (settings.url !== before.url)
           throw invalidInput('/url', 'is for endpoints of the type push');
         refuseUnpolled(change);
-      } else if (given === pollUrl) await options.target.assertAllowed(given, actor);
+      } else if (isOnlyMeant && settings.url !== before.url)
+        await options.target.assertAllowed(settings.url, actor);
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = leadsElsewhere(before, settings);

@@ -270,6 +270,9 @@ test('the query of a URL is shown only where it can be changed', async () => {
   expect(preview.text).not.toContain('s3cret');
 
   expect(await change(made.id, { url: `${url}?…` })).toMatchObject({ url: whole });
+  const body = { url: `${url}/elsewhere?…` };
+  const elsewhere = await service.call('PATCH', `/webhook/endpoints/${made.id}`, { body });
+  expect(elsewhere.json).toMatchObject({ status: 400, code: 'target_invalid' });
   await change(made.id, { url: `${url}?key=n3w` });
   const changes = await service.call('GET', '/audit?action=endpoint.change');
   expect(changes.text).not.toMatch(/s3cret|n3w/);
