@@ -295,14 +295,14 @@ const svix = {
     },
     { id: 'ep_2b', uid: 'mine', url: 'http://127.0.0.1:9/svix2', disabled: true, description: '' },
   ],
-  iterator: null,
-  done: true,
+  iterator: 'ep_2b',
+  done: false,
 };
 const convoy = {
   status: true,
   message: 'ok',
   data: {
-    pagination: {},
+    pagination: { has_next_page: true },
     content: [
       {
         uid: '01H',
@@ -319,6 +319,7 @@ const convoy = {
         },
         secrets: [{ value: 'x'.repeat(25), expires_at: '0001-01-01T00:00:00Z' }],
       },
+      { uid: '02H', url: 'http://127.0.0.1:9/oauth', authentication: { type: 'oauth2' } },
     ],
   },
 };
@@ -339,7 +340,10 @@ test.each([
   ],
   [
     ...(['convoy', convoy, 'CONVOY'] as const),
-    [{ uid: '01H', name: 'Convoy', rate_limit: 5, header_names: ['X-Key'], event_types: ['*'] }],
+    [
+      { uid: '01H', name: 'Convoy', rate_limit: 5, header_names: ['X-Key'], event_types: ['*'] },
+      { uid: '02H', header_names: [] },
+    ],
   ],
 ])('takes over the endpoints of %s with their secrets, once', async (from, list, tenant, made) => {
   await put('list.json', JSON.stringify(list));
@@ -349,7 +353,12 @@ test.each([
   const bytes =
     from === 'svix' ? secret : `whsec_${Buffer.from('x'.repeat(25)).toString('base64')}`;
   expect(first).toBe(`endpoint ${tenant}/${made[0]?.uid}\t${bytes}`);
-  expect(stderr).toContain(from === 'svix' ? 'channels are not taken over' : 'it gets all types');
+  const said =
+    from === 'svix'
+      ? ['ep_2a: channels are not taken over']
+      : ['01H: its subscriptions', '02H: its authentication (oauth2) is not taken over'];
+  for (const text of [...said, 'the list has further pages']) expect(stderr).toContain(text);
+  expect(stderr).not.toContain('01H: its authentication');
   expect(stderr).not.toContain('hush');
   const rows = await jsonOf(`endpoints ls --tenant ${tenant} --json`);
   const byUid = (a: { uid: string }, b: { uid: string }) => (a.uid < b.uid ? -1 : 1);

@@ -50,8 +50,10 @@ function readConvoy(one: Given): Read {
     ({ expires_at: at }) => typeof at !== 'string' || at.startsWith('0001'),
   );
   const secret = secretOf(value.at(-1)?.value);
-  const { api_key: key } = (one.authentication ?? {}) as { api_key?: Given | null };
-  const isBasic = key?.header_name !== undefined && key.header_name !== '';
+  const { type = '', api_key: key } = (one.authentication ?? {}) as Given & {
+    api_key?: Given | null;
+  };
+  const hasKey = key?.header_name !== undefined && key.header_name !== '';
   return {
     row: {
       uid,
@@ -59,7 +61,7 @@ function readConvoy(one: Given): Read {
       name: name ?? title,
       description: description === '' ? undefined : description,
       rate_limit: rateOf(Number(one.rate_limit), Number(one.rate_limit_duration)),
-      headers: isBasic ? { [String(key.header_name)]: String(key.header_value) } : undefined,
+      headers: hasKey ? { [String(key.header_name)]: String(key.header_value) } : undefined,
       enabled: status === 'inactive' || status === 'paused' ? false : undefined,
       secret,
     },
@@ -67,6 +69,7 @@ function readConvoy(one: Given): Read {
       ...(secret === undefined
         ? ['no secret of 24 to 64 bytes comes with it: it gets a new one']
         : []),
+      ...(hasKey || type === '' ? [] : [`its authentication (${String(type)}) is not taken over`]),
       'its subscriptions are not in the list: it gets all types',
     ],
   };
@@ -90,7 +93,8 @@ export function readForeign(
   { file, tenant }: { file: unknown; tenant: string },
 ): Foreign {
   const { listOf, read } = foreign[from] ?? {};
-  const list = Array.isArray(file) ? file : listOf?.((file ?? {}) as Given);
+  const answer = (file ?? {}) as { done?: unknown; data?: { pagination?: Given } | null };
+  const list = Array.isArray(file) ? file : listOf?.(answer);
   if (!Array.isArray(list) || read === undefined) {
     throw new AppError('usage_invalid', {
       detail: `The file is no list of endpoints as ${from} answers it: docs/as-code.md shows one.`,
@@ -102,6 +106,11 @@ export function readForeign(
       const given = Object.entries(row).filter(([, value]) => value !== undefined);
       return { tenant, ...Object.fromEntries(given) };
     }),
-    notes: all.flatMap(({ row, notes }) => notes.map((note) => `${String(row.uid)}: ${note}`)),
+    notes: [
+      ...all.flatMap(({ row, notes }) => notes.map((note) => `${String(row.uid)}: ${note}`)),
+      ...(answer.done === false || answer.data?.pagination?.has_next_page === true
+        ? ['the list has further pages, which are to be imported, too']
+        : []),
+    ],
   };
 }
