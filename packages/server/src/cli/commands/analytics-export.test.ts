@@ -163,11 +163,11 @@ test('a mismatch in a pipe is an exit code and a warning', async () => {
 });
 
 test.each([
-  ['csv', csv, 'It has as many rows as announced, 2. With --async'],
-  ['parquet', 'PAR1', 'With --async'],
+  ['csv', csv, 'It has the 2 rows announced. Use --async.'],
+  ['parquet', 'PAR1', '  Use --async.'],
 ])('without its digest what was printed of %s is not proved', async (format, text, said) => {
   api.on(`POST /exports/${format}`, sends({ text, digest: null }));
-  await ends(exports(['--format', format]), 1, text, [said, 'Do not use what was printed.']);
+  await ends(exports(['--format', format]), 1, text, ['nothing proves what was printed', said]);
 });
 
 test('a file whose digest a proxy drops is made by a job, which proves it', async () => {

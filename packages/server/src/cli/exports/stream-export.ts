@@ -119,9 +119,10 @@ function streamedFile(
       if (announced === sha256) return null;
       if (announced !== null) return `its sha-256 is ${sha256}, announced was ${announced}`;
       if (!sink.isPrinted) throw new Unproved();
-      const known =
-        counter === null ? '' : ` It has as many rows as announced, ${formatCount(rows)}.`;
-      return `it came without its digest, the trailer Repr-Digest, which a proxy in between drops.${known} With --async it is proved`;
+      const known = counter === null ? '' : ` It has the ${numberOf(rows, 'row')} announced.`;
+      throw new AppError('export_mismatch', {
+        detail: `Nothing proves what was printed: a proxy drops its digest, the trailer Repr-Digest.${known} Use --async.`,
+      });
     },
   };
 }
