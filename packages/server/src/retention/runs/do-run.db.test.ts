@@ -200,18 +200,28 @@ describe('a run', () => {
     });
   });
 
-  test('ends at once when the objects cannot be reached', async () => {
+  test.each([
+    ['the store is away, too', 'The store does not answer.', 1, 0],
+    ['only an object of it cannot be read', '"T1": The disk answers with errors (EIO).', 3, 50],
+  ])('ends at once, or tells of one tenant, when %s', async (_, error, calls, moved) => {
     await seedDays(world.db, three);
     await world.queue();
-    const movers = createFakeMovers(world.db, () => {
-      throw new AppError('cold_tier_unavailable', { detail: 'The store does not answer.' });
+    let asked = 0;
+    const movers = createFakeMovers(world.db, ({ tenant }) => {
+      if (tenant !== 'T1') return;
+      const detail = 'The disk answers with errors (EIO).';
+      throw new AppError('cold_tier_unavailable', { detail });
     });
-    await world.work(movers);
-    expect(movers.calls).toHaveLength(1);
-    expect(await world.readRun()).toMatchObject({
-      state: 'failed',
-      error: 'The store does not answer.',
+    await world.work({
+      ...movers,
+      async begin() {
+        asked += 1;
+        if (moved > 0 || asked === 1) return;
+        throw new AppError('cold_tier_unavailable', { detail: 'The store does not answer.' });
+      },
     });
+    expect(movers.calls).toHaveLength(calls);
+    expect(await world.readRun()).toMatchObject({ state: 'failed', error, moved_count: moved });
   });
 
   test('waits for its store, says why and since when, and goes on', async () => {

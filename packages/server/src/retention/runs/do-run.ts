@@ -4,6 +4,7 @@ import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isFull } from '../mover/fail.ts';
 import type { TenantOutcome, TenantWork } from '../mover/move-tenant.ts';
 import { type DueTenant, findWork } from '../policies/plan.ts';
 import { findDueDays } from '../policies/queries.ts';
@@ -15,7 +16,10 @@ export type TenantJob = ShareCall &
 
 /** The functions that do the work. The first two also finish what was left unfinished of the tenant. */
 export type Movers = {
-  /** Is called once by each process, before its first tenant of a run. */
+  /**
+   * Is called by each process before its first tenant of a run, and after a fault of the store. Throws where nothing can be
+   * written there.
+   */
   begin?(signal: AbortSignal): Promise<void>;
   /** How many tenants are worked on at once; one by default. */
   readonly tenantsAtOnce?: number;
@@ -114,6 +118,10 @@ async function doTenant(
     return await moveAndDelete(db, run, context);
   } catch (error) {
     if (signal.aborted || endsRun(error)) throw error;
+    // Where it is one object that cannot be read, the store itself answers, and other tenants can be worked on.
+    if (error instanceof AppError && error.code === 'cold_tier_unavailable') {
+      await context.begin?.(signal);
+    }
     log.error({ err: error, run: run.id, tenant: due.tenant }, 'retention of a tenant failed');
     return { ...nothing, failure: `${JSON.stringify(due.tenant)}: ${toPublic(error)}` };
   }
@@ -143,8 +151,7 @@ async function moveAndDelete(
 
 /** Whether an error would meet all other tenants, too. */
 function endsRun(error: unknown): boolean {
-  if (isDatabaseAway(error) || isFenced(error)) return true;
-  return error instanceof AppError && error.code === 'cold_tier_unavailable';
+  return isDatabaseAway(error) || isFenced(error) || isFull(error);
 }
 
 /** The text of an error that callers may see. Details of an unexpected error are only logged. */
