@@ -57,8 +57,9 @@ parentPort.on('message', ({ id, op, ...asked }) => {
   try {
     const value = ops[op](asked);
     if (id !== undefined) parentPort.postMessage({ id, value });
-  } catch ({ message, code }) {
-    // An error that is posted whole loses its code.
-    parentPort.postMessage({ id, error: { message, code } });
+  } catch ({ message, code, syscall }) {
+    // An error that is posted whole loses what the system said.
+    const told = syscall === undefined ? {} : { code, syscall };
+    parentPort.postMessage({ id, error: { message, ...told } });
   }
 });

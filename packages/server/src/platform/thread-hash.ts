@@ -141,7 +141,7 @@ function start(): Worker {
     const asker = waiting.get(id);
     waiting.delete(id);
     if (error === undefined) asker?.resolve(value);
-    else asker?.reject(Object.assign(new Error(error.message), { code: error.code }));
+    else asker?.reject(Object.assign(new Error(error.message), error));
     if (waiting.size === 0) rest(started);
   });
   const lose = (error: Error) => {

@@ -1,8 +1,15 @@
 import { rm, stat } from 'node:fs/promises';
+import { AppError } from '../../kernel/errors.ts';
 import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
-import { ObjectMissing, type ObjectStore, systemCode } from '../../platform/objects/objects.ts';
+import {
+  fromFileSystem,
+  isDiskFault,
+  ObjectMissing,
+  type ObjectStore,
+  systemCode,
+} from '../../platform/objects/objects.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { hashFile } from '../../platform/thread-hash.ts';
@@ -119,9 +126,14 @@ export async function fetchObject(
       `The object is not what was written: its SHA-256 is ${found}.`,
     );
   } catch (error) {
-    const isMissing = error instanceof ObjectMissing || systemCode(error) === 'ENOENT';
-    if (!isMissing) throw error;
-    return problem('object_missing', `There is no such object in ${objects.location}.`);
+    if (error instanceof ObjectMissing || systemCode(error) === 'ENOENT') {
+      return problem('object_missing', `There is no such object in ${objects.location}.`);
+    }
+    // What is not read in place is written to a disk of this machine, which may be at fault itself.
+    const fault = fromFileSystem(error, 'The object cannot be read');
+    const isOfDisk = fault instanceof AppError && isDiskFault(fault.cause);
+    if (!isOfDisk || objects.pathOf(key) === null) throw error;
+    return problem('object_damaged', fault.detail);
   }
 }
 

@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
-import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { fromFileSystem, type ObjectStore } from '../../platform/objects/objects.ts';
 import { eachSegment, eachSegmentKey } from './queries.ts';
 import { clean, useVerifying } from './testing/verifying.ts';
 
@@ -182,6 +182,42 @@ test.each([
   expect(ofObjects[0]).toMatchObject({ kind, tenant: 'TX' });
   expect(ofObjects[0]?.message).toContain(message);
   expect(segments_done).toBe(segments.length);
+  expect(await verified()).toEqual(segments.slice(0, -1));
+});
+
+const badSector = Object.assign(new Error('EIO: i/o error, read'), {
+  code: 'EIO',
+  syscall: 'read',
+});
+
+test.each<[string, (real: ObjectStore, isMeant: (key: string) => boolean) => Partial<ObjectStore>]>(
+  [
+    [
+      'EIO',
+      (real, isMeant) => ({
+        head: async (key, signal) => {
+          if (isMeant(key)) throw fromFileSystem(badSector, 'The object cannot be read');
+          return real.head(key, signal);
+        },
+      }),
+    ],
+    // What is asked for below a file fails with an error of the system, as what may not be read does.
+    [
+      'ENOTDIR',
+      (real, isMeant) => ({
+        pathOf: (key) => `${real.pathOf(key)}${isMeant(key) ? '/below' : ''}`,
+      }),
+    ],
+  ],
+)('an object that the disk does not give is told of (%s), and no other', async (code, spoil) => {
+  const isMeant = (key: string) => key.includes(last);
+  const objects = { ...data.objects, ...spoil(data.objects, isMeant) };
+  expect(await data.verifyAll({}, { ...data, objects })).toMatchObject({
+    state: 'completed',
+    segments_done: segments.length,
+    problem_count: 1,
+    problems: [{ kind: 'object_damaged', message: expect.stringContaining(`(${code})`) }],
+  });
   expect(await verified()).toEqual(segments.slice(0, -1));
 });
 
