@@ -1,5 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { AppError } from '../../kernel/errors.ts';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { removeObjects } from './run-move.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
@@ -94,4 +96,29 @@ test('an object that is live is never removed', async () => {
     select tenant, object_key, 'mov_x', now() from segments where tenant = 'CC'`);
   expect(await removeObjects(mover, signal)).toBe(0);
   expect(await keysOf('CC')).toHaveLength(1);
+});
+
+test('an object that cannot be removed keeps no other from going, and is told of', async () => {
+  const keys = Array.from({ length: 205 }, (_, n) => `records/tenant=TX/stuck-${n}`);
+  await mover.db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    select 'TX', key, 'mov_1', now() from unnest(${keys}::text[]) as given(key)`);
+  const asked: string[] = [];
+  const isStuck = (key: string) => /stuck-(0|100|204)$/.test(key);
+  const store: ObjectStore = {
+    ...mover.store,
+    async remove(key) {
+      asked.push(key);
+      if (isStuck(key)) throw new AppError('cold_tier_unavailable', { detail: key });
+    },
+  };
+  const left = () =>
+    mover.db.query<{ key: string }>(
+      sql`select object_key as key from object_removals where move_id = 'mov_1' order by 1`,
+    );
+  await expect(removeObjects({ ...mover, store }, signal)).rejects.toThrow('stuck-');
+  expect([...asked].sort()).toEqual([...keys].sort());
+  expect((await left()).map(({ key }) => key)).toEqual(keys.filter(isStuck));
+  expect(await removeObjects(mover, signal)).toBe(3);
+  expect(await left()).toEqual([]);
 });

@@ -217,19 +217,31 @@ export async function queueRemovals(
     on conflict (tenant, object_key) do nothing`);
 }
 
-export type Removal = { tenant: string; object_key: string; move_id: string };
+export type Removal = { tenant: string; object_key: string; move_id: string; remove_after: string };
 
-/** Lists objects whose time has come, none while a backup holds them. One of a live segment is never listed. */
-export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
+const removalColumns = sql`tenant, object_key, move_id, ${instantText('remove_after')} as remove_after`;
+
+/**
+ * Lists objects whose time has come, the first after `after`; none while a backup holds them. One of a live segment is
+ * never listed.
+ */
+export async function listDueRemovals(
+  db: Queryable,
+  limit: number,
+  after?: Removal,
+): Promise<Removal[]> {
+  const isNext =
+    after === undefined
+      ? sql`true`
+      : sql`(removal.remove_after, tenant, object_key)
+        > (${after.remove_after}::timestamptz, ${after.tenant}, ${after.object_key})`;
   const due = await db.query<Removal>(sql`
-    select tenant, object_key, move_id from object_removals removal
-    where remove_after <= now() and not exists (
+    select ${removalColumns} from object_removals removal
+    where removal.remove_after <= now() and ${isNext} and not exists (
       select 1 from segments where tenant = removal.tenant and object_key = removal.object_key)
-    order by remove_after limit ${limit}`);
+    order by removal.remove_after, tenant, object_key limit ${limit}`);
   return unlessHeld(db, due);
 }
-
-export type OverdueRemoval = Removal & { remove_after: string };
 
 /**
  * Lists objects that should have been removed minutes ago, of these tenants (null: of all), with keys that begin so; none
@@ -242,9 +254,9 @@ export async function listOverdueRemovals(
     prefix = '',
     limit,
   }: { tenants: readonly string[] | null; prefix?: string; limit: number },
-): Promise<OverdueRemoval[]> {
-  const overdue = await db.query<OverdueRemoval>(sql`
-    select tenant, object_key, move_id, ${instantText('remove_after')} as remove_after from object_removals removal
+): Promise<Removal[]> {
+  const overdue = await db.query<Removal>(sql`
+    select ${removalColumns} from object_removals removal
     where removal.remove_after < now() - interval '5 minutes' and starts_with(object_key, ${prefix})
       and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
     order by removal.remove_after limit ${limit}`);

@@ -276,20 +276,22 @@ async function replaceObjects(connection: Connection, move: Move): Promise<strin
 }
 
 const pageRows = 100;
+/** A look passes over so many objects that cannot be removed, and ends: then it is more than some objects. */
+const mostFaults = 1000;
 
 /**
  * Removes the objects whose grace is over, and ends the moves that replaced them. Several processes may do this at
  * once, and it may be repeated after a kill. Returns how many objects were removed; none while another database has the
- * store.
+ * store. One that cannot be removed is passed over, and the first such fault is thrown in the end.
  */
 export async function removeObjects(
   { db, store, fence }: Pick<MoverContext, 'db' | 'store' | 'fence'>,
   signal: AbortSignal,
 ): Promise<number> {
   let removedCount = 0;
-  for (;;) {
-    const page = await listDueRemovals(db, pageRows);
-    if (page.length === 0) return removedCount;
+  const faults: unknown[] = [];
+  const next = (after?: Removal) => listDueRemovals(db, pageRows, after);
+  for (let page = await next(); page.length > 0; page = await next(page.at(-1))) {
     try {
       // The fence is advanced after the objects were dropped from the catalogue, so that no copy of the database that
       // may write from now on still needs them.
@@ -297,7 +299,12 @@ export async function removeObjects(
       for (const removal of page) {
         // Another database that takes over the store meanwhile may need the remaining objects.
         await fence.assertOwn(signal);
-        await store.remove(removal.object_key, signal);
+        const isRemoved = await store.remove(removal.object_key, signal).then(
+          () => true,
+          (error: unknown) => void faults.push(error),
+        );
+        signal.throwIfAborted();
+        if (isRemoved !== true) continue;
         await deleteRemoval(db, removal);
         removedCount += 1;
       }
@@ -307,8 +314,10 @@ export async function removeObjects(
       throw error;
     }
     for (const [tenant, ids] of byTenant(page)) await endSwitched(db, tenant, ids);
-    if (page.length < pageRows) return removedCount;
+    if (page.length < pageRows || faults.length >= mostFaults) break;
   }
+  if (faults.length > 0) throw faults[0];
+  return removedCount;
 }
 
 function byTenant(removals: readonly Removal[]): Map<string, string[]> {

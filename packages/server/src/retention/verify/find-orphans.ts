@@ -4,7 +4,7 @@ import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts'
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
 import { tenantOfFolder } from '../../records/segments.ts';
-import { listOverdueRemovals, type OverdueRemoval } from '../mover/queries.ts';
+import { listOverdueRemovals, type Removal } from '../mover/queries.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
 import type { VerifyTools } from './check-segment.ts';
@@ -89,11 +89,7 @@ export async function findOverdue(
   }
 }
 
-function overdueObject({
-  tenant,
-  object_key: key,
-  remove_after: at,
-}: OverdueRemoval): VerifyProblem {
+function overdueObject({ tenant, object_key: key, remove_after: at }: Removal): VerifyProblem {
   const message = `The object should have been removed at ${at} and is still there. What was deleted or erased may be in it. The log of the processes with the role retention tells why.`;
   return { ...objectProblem('object_overdue', key, message), tenant };
 }
