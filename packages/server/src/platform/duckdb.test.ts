@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
 import { createDuckDb, type DuckDb, DuckDbError, literal } from './duckdb.ts';
 import { createLog } from './log.ts';
+import { mayPass } from './objects/s3-errors.ts';
 
 const dir = useFolder('once');
 let duckdb: DuckDb;
@@ -123,8 +124,24 @@ test('when the process dies its queries fail as unavailable, and the next one st
   await duckdb.run('select 1');
   const running = duckdb.run(endless);
   process.kill(duckdb.pid() ?? Number.NaN, 'SIGKILL');
-  await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable', status: 503 });
+  const fault = await running.catch((error: unknown) => error);
+  expect(fault).toMatchObject({ code: 'cold_tier_unavailable', status: 503 });
+  expect(mayPass(fault), 'the store is not at fault').toBe(false);
   expect(await duckdb.run('select 6 as n')).toEqual([{ n: 6 }]);
+});
+
+test('a DuckDB that a fatal error has made useless is replaced by another', async () => {
+  const own = create();
+  await own.run('select 1');
+  const useless = own.pid();
+  const running = own.run(endless);
+  // What DuckDB 1.5 says to whatever it is asked after such an error.
+  const says = 'Failed: database has been invalidated because of a previous fatal error.';
+  await expect(own.run(`select error('${says}')`)).rejects.toThrow(says);
+  await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
+  expect(await own.run('select 8 as n')).toEqual([{ n: 8 }]);
+  expect(own.pid()).not.toBe(useless);
+  await own.close();
 });
 
 test('nothing runs after close', async () => {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
@@ -28,6 +29,9 @@ export type DuckDb = {
 
 /** What DuckDB refused: a file it cannot read, too little memory, or SQL that is wrong. */
 export class DuckDbError extends Error {}
+
+/** Why a 503 of DuckDB came: its process ended, or did not answer in time. The store is not at fault. */
+export class DuckDbAway extends DuckDbError {}
 
 /** Returns whether DuckDB had too little memory for its task. That is not the fault of a file. */
 export function isOutOfMemory(error: unknown): boolean {
@@ -65,6 +69,8 @@ type DuckDbOptions = {
 /** What `npm run build` makes of duckdb-worker.ts and the library: one file, because their 180 take 0.15 s to load. */
 const worker = fileURLToPath(new URL('../../dist/service/duckdb-worker.js', import.meta.url));
 const queryMillis = 60_000;
+/** What DuckDB says to everything after a fatal error, until it is started anew. */
+const isUseless = /^[\w ]+ Error: Failed: database has been invalidated/;
 
 type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };
 type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
@@ -93,7 +99,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     const started = forkWorker(options);
     let detail: string | undefined = neverStarts;
     started.once('message', () => (detail = undefined));
-    started.on('message', (message) => settle(message as Answer));
+    started.on('message', (message) => settle(message as Answer, started));
     started.on('error', (error) => lose(started, error));
     started.on('exit', (code, signal) =>
       lose(started, new Error(`the DuckDB process ended (${signal ?? code})`), detail),
@@ -101,22 +107,23 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     return started;
   }
 
-  function settle({ id, rows, error }: Answer): void {
+  function settle({ id, rows, error }: Answer, by: ChildProcess): void {
     const waiting = pending.get(id);
     pending.delete(id);
     watchIdle();
     if (error === undefined) waiting?.settle(rows);
     else waiting?.refuse(new DuckDbError(error));
+    if (isUseless.test(error ?? '')) lose(by, new Error(error));
   }
 
-  /** Fails everything that waits for a process that has died. The next query starts another one. */
+  /** Fails everything that waits for a process that has died, or must. The next query starts another one. */
   function lose(lost: ChildProcess, cause: Error, detail?: string): void {
     if (child !== lost) return;
     child = null;
+    lost.kill('SIGKILL');
     if (!isClosed) options.log.error({ err: cause }, 'DuckDB is started anew');
-    const waiting = [...pending.values()];
+    for (const { refuse } of pending.values()) refuse(unavailable(cause, detail));
     pending.clear();
-    for (const { refuse } of waiting) refuse(unavailable(cause, detail));
   }
 
   /** Sends a task to the process, which is started if need be, and returns what it answers. */
@@ -164,9 +171,8 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       clearTimeout(idle);
       const ending = child;
       if (ending === null) return;
-      const ended = new Promise((resolve) => ending.once('exit', resolve));
       ending.kill('SIGKILL');
-      await ended;
+      await once(ending, 'exit');
     },
   };
 }
@@ -224,10 +230,11 @@ const neverStarts =
   'DuckDB, which reads and writes cold data, does not start here: the log of the service says why.';
 
 function unavailable(
-  cause: unknown,
+  cause: Error,
   detail = 'Cold data cannot be read at the moment. Try again in a few seconds.',
 ): AppError {
-  return new AppError('cold_tier_unavailable', { detail, retryAfterSeconds: 5, cause });
+  const away = new DuckDbAway(cause.message, { cause });
+  return new AppError('cold_tier_unavailable', { detail, retryAfterSeconds: 5, cause: away });
 }
 
 /** Quotes text as a literal of DuckDB's SQL. */

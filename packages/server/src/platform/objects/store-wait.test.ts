@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
+import { DuckDbAway } from '../duckdb.ts';
 import { fromFileSystem, storeUnavailable } from './objects.ts';
 import { fromS3, mayPass } from './s3-errors.ts';
 import { createStoreWait, longestWaitMillis, pauseMillis } from './store-wait.ts';
@@ -94,6 +95,24 @@ test('an hour without anything done ends the wait with the fault of the store', 
   await expect(never).rejects.toBe(away);
   expect(sum() - saved).toBeGreaterThanOrEqual(longestWaitMillis);
   expect(sum() - saved).toBeLessThan(longestWaitMillis + 60_000);
+});
+
+test('work that DuckDB died under is done once more, for it starts anew, until something is done', async () => {
+  const { wait, told } = setUp();
+  const died = new AppError('cold_tier_unavailable', { cause: new DuckDbAway('it ended') });
+  let tries = 0;
+  const die = async () => {
+    tries += 1;
+    throw died;
+  };
+  await expect(wait.run(die)).rejects.toBe(died);
+  expect(tries).toBe(2);
+  await expect(wait.run(die)).rejects.toBe(died);
+  expect(tries).toBe(3);
+  await wait.goesOn();
+  await expect(wait.run(die)).rejects.toBe(died);
+  expect(tries).toBe(5);
+  expect(told.slice(-2)).toEqual([null, died.detail]);
 });
 
 test('what waiting does not help is thrown at once, and so is anything after a stop', async () => {

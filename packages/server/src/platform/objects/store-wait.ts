@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
+import { AppError } from '../../kernel/errors.ts';
+import { DuckDbAway } from '../duckdb.ts';
 import { mayPass } from './s3-errors.ts';
 
 /** Whoever gets nothing done for so long gives up: somebody has to look at the store. */
@@ -14,7 +16,10 @@ export function pauseMillis(waitedMillis: number, random: () => number = Math.ra
 
 /** Work that waits while its store does not answer, as a tenant's share of a retention run. */
 export type StoreWait = {
-  /** Repeats `work` while its store may come back: for an hour without progress. Throws any other fault at once. */
+  /**
+   * Repeats `work` while its store may come back: for an hour without progress. Once it also repeats what DuckDB has died
+   * under, or was too slow for. Throws any other fault at once.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Something was done, so the hour begins anew. */
   goesOn(): Promise<void>;
@@ -36,9 +41,11 @@ export function createStoreWait({
   sleep = (millis, ending) => setTimeout(millis, undefined, { signal: ending }),
 }: StoreWaitOptions): StoreWait {
   let since: number | null = null;
+  let hasDied = false;
   const goesOn = async () => {
     if (since === null) return;
     since = null;
+    hasDied = false;
     await note(null);
   };
   return {
@@ -50,7 +57,10 @@ export function createStoreWait({
           await goesOn();
           return result;
         } catch (error) {
-          if (signal.aborted || !mayPass(error)) throw error;
+          if (signal.aborted || !(error instanceof AppError)) throw error;
+          const isDead = error.cause instanceof DuckDbAway;
+          if (isDead ? hasDied : !mayPass(error)) throw error;
+          hasDied ||= isDead;
           since ??= now();
           const waited = now() - since;
           if (waited >= longestWaitMillis) throw error;
