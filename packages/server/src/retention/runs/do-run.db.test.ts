@@ -80,6 +80,18 @@ describe('a run', () => {
     expect(rows).toEqual([{ state: 'completed', ...counts }]);
   });
 
+  test('ends a deletion that was left open, also when the policy deletes nothing any more', async () => {
+    await seedPolicy(world.db, { tenant: 'T1', hotDays: 3 });
+    await seedDays(world.db, [{ tenant: 'T1', age: 20, count: 5, cold: 5 }]);
+    await world.db.query(sql`
+      insert into moves (tenant, id, kind, state, first_day, last_day, runner)
+      values ('T1', 'mov_1', 'delete', 'planned', '2001-03-01', '2001-03-01', 'killed')`);
+    await world.queue();
+    const movers = createFakeMovers(world.db);
+    await world.work(movers);
+    expect(movers.calls).toEqual([`move T1 ${await dayOfAge(world.db, 4)}`]);
+  });
+
   test('deletes before it moves, and moves nothing that goes', async () => {
     await seedDays(world.db, [
       { tenant: 'T1', age: 20, count: 5, cold: 5 },

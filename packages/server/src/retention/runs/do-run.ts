@@ -145,7 +145,9 @@ async function moveAndDelete(
     done = addOutcome(done, await context.deleteTenant({ ...job, ...deletion }));
     signal.throwIfAborted();
   }
-  if (!due.has_moves || done.busyTenants > 0) return done;
+  // Where nothing is deleted any more, this ends a deletion that was left open.
+  const isWanted = due.has_moves || days.lastDeleteDay === null;
+  if (!isWanted || done.busyTenants > 0) return done;
   return addOutcome(done, await context.moveTenant({ ...job, lastDay: days.lastMoveDay }));
 }
 
