@@ -1,5 +1,6 @@
 import type { RetentionMove } from '../api/types.ts';
 import {
+  calledOffCodes,
   type MoveKind,
   type MoveState,
   type ProblemKind,
@@ -101,5 +102,5 @@ export function reasonText({ error }: Pick<RetentionMove, 'error'>): string {
 
 /** Whether a move ended because it is no longer allowed (a hold, for instance): nobody has to do anything about it. */
 export function isCalledOff({ error_code: code }: Pick<RetentionMove, 'error_code'>): boolean {
-  return code === 'tenant_on_hold' || code === 'not_due' || code === 'kept_by_version';
+  return code !== null && calledOffCodes.includes(code);
 }

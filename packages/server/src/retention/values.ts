@@ -29,6 +29,14 @@ export type MoveState = (typeof moveStates)[number];
 /** The states in which a move has changed nothing that a reader sees. It may still fail without any loss. */
 export const statesBeforeSwitch: readonly MoveState[] = ['planned', 'copied', 'verified'];
 
+/**
+ * The codes of failed moves that policies have called off, or what others did meanwhile: nobody has to look into them.
+ */
+export const calledOffCodes: readonly string[] = [
+  ...['tenant_on_hold', 'not_due', 'kept_by_version'],
+  ...['days_held', 'pinned_meanwhile', 'upload_gone'],
+];
+
 /** What a segment is: read, or replaced, and removed from the store after a time of grace. */
 export const segmentStates = ['live', 'replaced'] as const;
 export type SegmentState = (typeof segmentStates)[number];

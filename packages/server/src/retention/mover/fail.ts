@@ -3,17 +3,14 @@ import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.t
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
 import type { DueDays } from '../policies/queries.ts';
-import { statesBeforeSwitch } from '../values.ts';
+import { calledOffCodes, statesBeforeSwitch } from '../values.ts';
 import { takeTransition } from './journal.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
 
 /** The reason why a move has to end: its data is not what it should be, or policies do not allow it any more. */
 export class MoveFault extends Error {
-  /**
-   * A stable code for the journal: segment_damaged, out_of_memory, source_changed, store_full, tenant_on_hold, not_due,
-   * kept_by_version, and of an import days_held, pinned_meanwhile, upload_gone.
-   */
+  /** A stable code for the journal: segment_damaged, out_of_memory, source_changed, store_full, or a called-off code. */
   readonly code: string;
 
   constructor(code: string, message: string, cause?: unknown) {
@@ -24,14 +21,9 @@ export class MoveFault extends Error {
 
   /** Whether somebody has to look into it. Otherwise policies have called the move off, or what others did meanwhile. */
   get isDamage(): boolean {
-    return !callsOff.has(this.code);
+    return !calledOffCodes.includes(this.code);
   }
 }
-
-const callsOff: ReadonlySet<string> = new Set([
-  ...['tenant_on_hold', 'not_due', 'kept_by_version'],
-  ...['days_held', 'pinned_meanwhile', 'upload_gone'],
-]);
 
 /** Ends a move. Its source is kept, and the objects that it wrote are removed. */
 export async function failMove(

@@ -160,7 +160,7 @@ test('tenants whose latest move failed are counted, those that have moved since 
   expect((await countFailedTenants(api.db)).failed).toBe(0);
   await api.db.query(sql`update moves set state = 'failed' where id in ('mov_059', 'mov_058')`);
   expect((await countFailedTenants(api.db)).failed).toBe(2);
-  for (const code of ['tenant_on_hold', 'not_due', 'kept_by_version']) {
+  for (const code of ['tenant_on_hold', 'not_due', 'days_held', 'upload_gone']) {
     await api.db.query(sql`update moves set error_code = ${code} where state = 'failed'`);
     expect((await countFailedTenants(api.db)).failed).toBe(0);
   }

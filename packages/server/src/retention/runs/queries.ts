@@ -9,7 +9,7 @@ import type { StateRow } from '../../platform/metrics/figures.ts';
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveRow, RunRow } from '../contract.ts';
-import type { MoveKind, MoveState } from '../values.ts';
+import { calledOffCodes, type MoveKind, type MoveState } from '../values.ts';
 
 /** A run and the tenants that it is limited to; null means all. */
 export type StoredRun = RunRow & JobState;
@@ -226,15 +226,15 @@ export async function findMove(
 
 /**
  * Counts the tenants whose latest move failed, so that their data stays where it is until somebody looks into it. A
- * move that was called off by a hold, a longer policy or a dataset version is no failure. `storeFull` counts the
+ * move that was called off is no failure. `storeFull` counts the
  * tenants whose latest move was stopped by a full store.
  */
 export async function countFailedTenants(
   db: Queryable,
 ): Promise<{ failed: number; storeFull: number }> {
   const rows = await db.query<{ failed: number; storeFull: number }>(sql`
-    select count(*) filter (where latest.state = 'failed' and coalesce(latest.error_code, '') not in
-        ('tenant_on_hold', 'not_due', 'kept_by_version')) as failed,
+    select count(*) filter (where latest.state = 'failed' and coalesce(latest.error_code, '')
+        <> all (${calledOffCodes}::text[])) as failed,
       count(*) filter (where latest.error_code = 'store_full') as "storeFull"
     from leaf_tenants t cross join lateral (
       select m.state, m.error_code from moves m where m.tenant = t.tenant
