@@ -132,6 +132,19 @@ test.each([
   expect((await journal(mover, tenant)).map(({ state }) => state)).not.toContain('switched');
 });
 
+test('one move deletes 50,000 days of stores at most, as all of them are held in memory', async () => {
+  // Counters alone: nothing lies on these days.
+  await mover.db.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at, cold_count)
+    select 'wide', 'store-' || store, date '2001-03-01' + day, 1, 1, 1, now(), now(), 1
+    from generate_series(1, 6000) store cross join generate_series(0, 9) day`);
+  await remove('wide', '2001-04-02');
+  expect(await journal(mover, 'wide')).toMatchObject([
+    { kind: 'delete', first_day: '2001-03-01', last_day: '2001-03-08' },
+    { kind: 'delete', first_day: '2001-03-09', last_day: '2001-03-10' },
+  ]);
+});
+
 test('a deletion whose objects wait for their removal is told of once', async () => {
   await seed('once');
   const grace = { graceSeconds: 3600 };

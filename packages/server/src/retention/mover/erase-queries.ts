@@ -23,6 +23,14 @@ export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<D
     ${fromDays('leaf_days', sliceOf(scope), [sql`has_hot`])} order by store, day`);
 }
 
+/** How many days of stores in the scope have records, by the counters. */
+export async function countDaysOf(db: Queryable, scope: EraseScope): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    sql`select count(*) as count ${fromDays('leaf_days', sliceOf(scope))}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** The triple of what matches on a day of a store or, with `store` null, one of the event ids that match. */
 type HotMatch =
   | (DayTriple & { event_id: null })
@@ -194,7 +202,7 @@ export async function setScrubbed(
 }
 
 /**
- * Lists days with records after `after` up to `lastDay`, the oldest first. Days of dataset versions are left out, and
+ * Lists days with records after `after` up to `lastDay`, the oldest first, with their hot records. Days of dataset versions are left out, and
  * so is everything after the first of them that comes between: so the answer is one range of days without a day that
  * must be kept, and can be deleted as a range.
  */
@@ -202,23 +210,23 @@ export async function listDaysToGo(
   db: Queryable,
   tenant: string,
   page: { after: string | null; lastDay: string; limit: number; deleteVersioned: boolean },
-): Promise<{ day: string; count: number }[]> {
+): Promise<{ day: string; count: number; stores: number }[]> {
   const { after, lastDay, limit, deleteVersioned } = page;
   const windows = sql`dataset_version_windows
         where tenant = ${tenant} and not ${deleteVersioned}::boolean`;
   return db.query(sql`
     with own as materialized (
-      select leaf_days.day, sum(count - cold_count)::bigint as hot_count from leaf_days
+      select leaf_days.day, sum(count - cold_count)::bigint as hot_count, count(*) as stores from leaf_days
       where tenant = ${tenant} and leaf_days.day <= ${lastDay}::date
         and (${after}::date is null or leaf_days.day > ${after}::date)
       group by leaf_days.day
     ), free as materialized (
-      select own.day, hot_count from own cross join (
+      select own.* from own cross join (
         select range_agg(daterange(first_day, until)) as days from ${windows}
       ) kept
       where not coalesce(own.day <@ kept.days, false)
     )
-    select day::text as day, hot_count as count from free where day < coalesce(
+    select day::text as day, hot_count as count, stores from free where day < coalesce(
       (select min(first_day) from ${windows} and first_day > (select min(day) from free)),
       'infinity'::date)
     order by free.day limit ${raw(String(limit))}`);

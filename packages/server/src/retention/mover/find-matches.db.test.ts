@@ -130,3 +130,24 @@ test.each([
   const wanted = scope.eventIds?.filter((id) => expected({ ...scope, eventIds: [id] }).count > 0);
   expect([...foundIds].sort()).toEqual((wanted ?? []).sort());
 });
+
+test('an erasure of more days of stores than memory is good for is refused, and what to do is told', async () => {
+  // Counters alone: nothing lies on these days.
+  await db.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at, cold_count)
+    select 'wide', 'store-' || store, date '2001-03-01' + day, 1, 1, 1, now(), now(), 1
+    from generate_series(1, 25001) store cross join generate_series(0, 9) day`);
+  const find = (more: Partial<EraseScope>) =>
+    findMatches(
+      { ...freezer, db },
+      { ...everything, tenant: 'wide', ...more },
+      new AbortController().signal,
+    );
+  await expect(find({ from: '2001-03-01', to: '2001-03-10' })).rejects.toMatchObject({
+    code: 'request_invalid',
+    detail: expect.stringContaining('250,010 days of stores'),
+  });
+  const none = { hot: [], cold: [], foundIds: new Set() };
+  expect(await find({ from: '2001-03-01', to: '2001-03-09' })).toEqual(none);
+  expect(await find({ store: 'store-7' })).toEqual(none);
+});

@@ -1,3 +1,5 @@
+import { invalidInput } from '../../kernel/errors.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -28,15 +30,26 @@ export type Matches = {
   readonly foundIds: ReadonlySet<string>;
 };
 
+/** An erasure holds its days of stores in memory: 40,000 of them took 50 MB. */
+const mostStoreDays = 250_000;
+
 /**
- * Finds the records of a scope, both tiers in one snapshot. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`.
+ * Finds the records of a scope, both tiers in one snapshot. Throws 400 `request_invalid` for too many whole days, 500
+ * `segment_damaged`, 503 `cold_tier_unavailable`.
  */
 export async function findMatches(
   tools: MatchTools,
   scope: EraseScope,
   signal: AbortSignal,
 ): Promise<Matches> {
-  if (takesWholeDays(scope)) return findWholeDays(tools.db, scope);
+  if (takesWholeDays(scope)) {
+    const count = await queries.countDaysOf(tools.db, scope);
+    if (count <= mostStoreDays) return findWholeDays(tools.db, scope);
+    throw invalidInput(
+      '/',
+      `these are ${formatCount(count)} days of stores, and one erasure takes ${formatCount(mostStoreDays)}: name a store, or a shorter time with from and to`,
+    );
+  }
   const foundIds = new Set<string>();
   const { hot, segments } = await tools.db.transaction(
     async (connection) => ({

@@ -79,16 +79,19 @@ export async function lockOwn(
   });
 }
 
+/** What there is of a day: records, bytes of them, and stores that have some. */
+type DaySize = { readonly count: number; readonly bytes?: number; readonly stores?: number };
+const sizes = ['count', 'bytes', 'stores'] as const;
+
 /** The first of these days, as many as one move takes: at least one. */
-export function firstDays<Day extends { count: number; bytes?: number }>(
+export function firstDays<Day extends DaySize>(
   days: readonly Day[],
-  most: { count: number; bytes?: number },
+  most: DaySize,
 ): readonly Day[] {
-  let [count, bytes] = [0, 0];
+  const sum = { count: 0, bytes: 0, stores: 0 };
   const end = days.findIndex((day) => {
-    count += day.count;
-    bytes += day.bytes ?? 0;
-    return count > most.count || bytes > (most.bytes ?? Number.POSITIVE_INFINITY);
+    for (const size of sizes) sum[size] += day[size] ?? 0;
+    return sizes.some((size) => sum[size] > (most[size] ?? Number.POSITIVE_INFINITY));
   });
   return end === -1 ? days : days.slice(0, Math.max(1, end));
 }
