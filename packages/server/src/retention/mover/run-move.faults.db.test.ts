@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
@@ -281,6 +281,17 @@ test('a full store ends the run and the move, says so, and the next run moves th
   expect(await mover.move('full', lastDay, { store })).toMatchObject({ movedCount: 20 });
   expect(await countFailedTenants(mover.db)).toMatchObject({ storeFull: 0 });
   expect(await differences(mover, 'full')).toEqual([]);
+});
+
+test('a folder of its own that cannot be made is told by its name, and the next run moves the days', async () => {
+  await addRecords(mover.db, makeRecords('folder', { days }));
+  const { spoolDir } = mover.context();
+  await symlink(`${spoolDir}-is-not-there`, spoolDir);
+  await expect(mover.move('folder', lastDay, { spoolDir })).rejects.toMatchObject({
+    code: 'cold_tier_unavailable',
+    detail: expect.stringContaining(`The move cannot go on in ${spoolDir}`),
+  });
+  expect(await mover.move('folder', lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
 });
 
 test('an erasure that finds the store full says so, stays, and goes on with the next run', async () => {

@@ -6,7 +6,7 @@ import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { sumTriples, type Triple } from '../../records/segments.ts';
-import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
+import { failMove, isFull, MoveFault, noteAway, noteFull, toPassingFault } from './fail.ts';
 import { newSegment } from './journal.ts';
 import {
   type Move,
@@ -70,8 +70,6 @@ async function runInTurn(
 ): Promise<MoveResult> {
   signal.throwIfAborted();
   const dir = join(context.spoolDir, move.id);
-  await rm(dir, { recursive: true, force: true });
-  await makeFolders(dir, 0o700);
   try {
     // Of small moves others may be at work as well.
     const beside = context.turns === undefined ? 1 : tenantsAtOnce / taken;
@@ -87,6 +85,8 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
   let work = begun;
   let segments: readonly VerifiedSegment[] | null = null;
   try {
+    await rm(work.dir, { recursive: true, force: true });
+    await makeFolders(work.dir, 0o700);
     for (;;) {
       await work.rest();
       work.signal.throwIfAborted();
@@ -118,16 +118,16 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
           return notSwitched(work.move, false);
       }
     }
-  } catch (error) {
-    if (!(error instanceof MoveFault)) {
-      // The error of a stream that was aborted does not say so; the signal does.
-      work.signal.throwIfAborted();
-      if (isFull(error)) await noteFull(context, work, error);
-      else if (mayPass(error)) await noteAway(context, work, error);
-      throw error;
+  } catch (thrown) {
+    // The error of a stream that was aborted does not say so; the signal does.
+    if (!(thrown instanceof MoveFault)) work.signal.throwIfAborted();
+    const error = toPassingFault(thrown, work.dir);
+    if (error instanceof MoveFault) {
+      return notSwitched(await failMove(context, work, error), !error.isDamage);
     }
-    const move = await failMove(context, work, error);
-    return notSwitched(move, !error.isDamage);
+    if (isFull(error)) await noteFull(context, work, error);
+    else if (mayPass(error)) await noteAway(context, work, error);
+    throw error;
   }
 }
 

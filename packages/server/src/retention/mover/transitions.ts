@@ -7,7 +7,7 @@ import { findDueDays } from '../policies/queries.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
-import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
+import { MoveFault, refuseHold } from './fail.ts';
 import { importKind } from './import-steps.ts';
 import { takeTransition } from './journal.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
@@ -71,8 +71,7 @@ async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
         error,
       );
     }
-    work.signal.throwIfAborted();
-    throw toPassingFault(error, work.dir);
+    throw error;
   }
 }
 

@@ -10,7 +10,7 @@ import {
   sumByDay,
   sumTriples,
 } from '../../records/segments.ts';
-import { MoveFault, toPassingFault } from './fail.ts';
+import { MoveFault } from './fail.ts';
 import { takeTransition } from './journal.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setState } from './queries.ts';
@@ -61,7 +61,7 @@ async function readSegment(
       throw damaged(`After it was written ${error.message}.`, error);
     }
     signal.throwIfAborted();
-    if (!(error instanceof SegmentFault)) throw toPassingFault(error, dir);
+    if (!(error instanceof SegmentFault)) throw error;
     throw damaged(
       `The object ${object_key} is not a segment as it should be: ${error.message}.`,
       error,
