@@ -97,6 +97,11 @@ test('what has records already, or was frozen without them, is refused, and so i
   await expect(adopt(key)).rejects.toMatchObject(refused('was frozen without'));
   await mover.db.query(sql`delete from dataset_version_windows where tenant = 'taken'`);
   await mover.db.query(sql`delete from dataset_versions where tenant = 'taken'`);
+  await mover.db.query(sql`
+    insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before, requested_by, token_id)
+    values ('taken', 'exp_1', 'csv', '{}', '{}', 'a', '{}', now(), 'test', 'tok_1')`);
+  await expect(adopt(key)).rejects.toMatchObject(refused('exports of its tenant are under way'));
+  await mover.db.query(sql`update exports set state = 'completed' where tenant = 'taken'`);
   await addRecords(mover.db, makeRecords('taken', { days: [first], prefix: 'hot', perDay: 1 }));
   await expect(adopt(key)).rejects.toMatchObject(refused(`such as ${first}`));
   await expect(adopt(key)).rejects.toMatchObject(refused('svcctl records import FILE'));

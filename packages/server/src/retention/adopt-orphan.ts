@@ -19,7 +19,7 @@ import {
 } from '../records/segments.ts';
 import { type AdoptedOrphan, type AdoptOrphanRequest, retentionContract } from './contract.ts';
 import { type EraseContext, waitForTenant } from './mover/erase-records.ts';
-import { listHeldDays } from './mover/import-queries.ts';
+import { hasOpenExports, listHeldDays } from './mover/import-queries.ts';
 import { listKeepers } from './mover/queries.ts';
 import { tellDays, toTripleRow } from './mover/receipt.ts';
 import { isOldEnough, refuseLimited, withOrphan } from './objects.ts';
@@ -166,6 +166,12 @@ async function refuseTaken(
   const names = await listKeepers(db, { tenant, firstDay, lastDay });
   if (names.length > 0) {
     throw refused(key, `the dataset version ${names.join(', ')} was frozen without its records`);
+  }
+  if (await hasOpenExports(db, tenant)) {
+    throw refused(
+      key,
+      'exports of its tenant are under way that were asked for without its records',
+    );
   }
 }
 

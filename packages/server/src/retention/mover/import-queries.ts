@@ -60,6 +60,13 @@ export async function isPinnedSince(db: Queryable, tenant: string, at: string): 
   return rows.length > 0;
 }
 
+/** Whether export jobs of the tenant are under way, whose slices were pinned. */
+export async function hasOpenExports(db: Queryable, tenant: string): Promise<boolean> {
+  const rows = await db.query(sql`
+    select id from exports where tenant = ${tenant} and state in ('queued', 'running') limit 1`);
+  return rows.length > 0;
+}
+
 /** Tells tails and the counters of hours of records that were stored at a time, and are counted in all others. */
 export async function noteStored(
   connection: Connection,
