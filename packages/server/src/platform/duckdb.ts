@@ -109,11 +109,11 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
 
   function settle({ id, rows, error }: Answer, by: ChildProcess): void {
     const waiting = pending.get(id);
+    if (isUseless.test(error ?? '')) lose(by, new Error(error));
+    else if (error === undefined) waiting?.settle(rows);
+    else waiting?.refuse(new DuckDbError(error));
     pending.delete(id);
     watchIdle();
-    if (error === undefined) waiting?.settle(rows);
-    else waiting?.refuse(new DuckDbError(error));
-    if (isUseless.test(error ?? '')) lose(by, new Error(error));
   }
 
   /** Fails everything that waits for a process that has died, or must. The next query starts another one. */
