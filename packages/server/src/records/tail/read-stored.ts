@@ -1,4 +1,5 @@
 import { addDays } from '../../kernel/day.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
 import { compareKeys, type Tier } from '../read/tier.ts';
@@ -121,6 +122,9 @@ async function readBothTiers(
     from: dates[0],
     until: addDays(dates.at(-1) ?? first.day, 1),
     tenants: null,
+    // The day has many parts, but this one alone was recorded at this microsecond.
+    recordedFrom: first.recorded_at,
+    recordedBefore: formatMicros((parseInstant(first.recorded_at) ?? 0) + 1),
   };
   const beyond: RecordKey = [tenant, last.store, last.last_at, '\u{10FFFF}'];
   const rows: RecordRow[] = [];
@@ -135,8 +139,7 @@ async function readBothTiers(
     });
     for (const row of scan.rows) {
       if (compareKeys(keyOf(row), beyond) > 0) break;
-      const isOwn = own.has(`${row.store}/${row.occurred_at.slice(0, 10)}`);
-      if (!isOwn || row.recorded_at !== first.recorded_at) continue;
+      if (!own.has(`${row.store}/${row.occurred_at.slice(0, 10)}`)) continue;
       rows.push(row);
       if (rows.length === most.records) return { rows, end: placeOf(first.stored_at, keyOf(row)) };
     }
