@@ -170,6 +170,14 @@ describe('a body that holds next to nothing', () => {
     });
   });
 
+  test('is refused when its lines are no text', async () => {
+    const lines = `${'\xff'.repeat(99_999)}\n`.repeat(100);
+    const noText = gzipSync(Buffer.from(lines, 'latin1'));
+    const body = Buffer.concat([gzipSync(one()), ...Array.from({ length: 30 }, () => noText)]);
+    const answer = await stream(body, { 'content-encoding': 'gzip' });
+    expect([answer.status, answer.json.code]).toEqual([413, 'body_mostly_empty']);
+  });
+
   test('is refused as zstd, too, where Node makes that', async () => {
     if (zstd === undefined) return;
     const body = zstd(one() + '\n'.repeat(20 * mebi));

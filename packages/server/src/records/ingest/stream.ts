@@ -60,7 +60,7 @@ export async function storeStream(
     }
     const record = text === null ? null : tally.take(held.part, index, reader.read(text));
     // The bytes of a line that is too long were counted while it arrived.
-    if (record === null) content.addFault(text === null ? 0 : sizeBytes);
+    if (record === null) content.addFault(line.fault === 'record_too_large' ? 0 : sizeBytes);
     else content.addRecord(record.bytes, sizeBytes);
     // Everything read up to here is rejected or blank, so nothing of it is missing.
     if (held.part.count === 0) held.from = read;

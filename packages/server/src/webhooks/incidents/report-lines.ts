@@ -46,7 +46,7 @@ export async function reportLines(
       if (!(error instanceof AppError)) throw error;
       tally.refuse(index, error);
       // The bytes of a line that is too long were counted while it arrived.
-      content.addFault(text === null ? 0 : sizeBytes);
+      content.addFault(fault === 'record_too_large' ? 0 : sizeBytes);
     }
     // Everything read up to here is refused or blank, so nothing of it is missing.
     if (held.reports.length === 0) held.from = at;
