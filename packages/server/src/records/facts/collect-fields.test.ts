@@ -14,7 +14,7 @@ function collected(...enrichments: (string | null)[]) {
       kind: null,
       source: 'LAX',
       model: null,
-      confidence: n,
+      confidence: String(n),
     })),
   );
   return all;

@@ -68,7 +68,8 @@ export function collect(to: Collected, records: Sample['records']): void {
     to.months.push(record.day.slice(0, 7));
     for (const name of labels) {
       const [value, column] = [record[name], to.columns.get(columnKey({ name, of: 'record' }))];
-      if (value !== null && column !== undefined) note(column, row, value);
+      if (value === null || column === undefined) continue;
+      note(column, row, name === 'confidence' ? Number(value) : value);
     }
     const enrichment: unknown = JSON.parse(record.enrichment);
     walk(to, to.enrichment, enrichment);

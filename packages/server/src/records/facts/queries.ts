@@ -23,7 +23,8 @@ export type SampledRecord = {
   kind: string | null;
   source: string | null;
   model: string | null;
-  confidence: number | null;
+  /** As it was sent: PostgreSQL refuses to round `1e-400` to a double. */
+  confidence: string | null;
   /** Whether it is one of the records that the slice means by its `where`. */
   fits: boolean;
   /** Null where nobody asked for it, where it does not fit, or where there was no room for it. */
@@ -84,7 +85,7 @@ export async function listStoreDays(
 
 const found = (own: string | undefined) =>
   sql`store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day, kind, source, model,
-  confidence::float8 as confidence, bytes, enrichment,
+  confidence, bytes, enrichment,
   ${own === undefined ? raw('true') : whereSql(parseWhere(own))} as fits`;
 
 /** How records of a sample are read: of which tenant, how much text in all, and what makes them fit. */

@@ -92,6 +92,18 @@ test('a slice without records has no fields', async () => {
   });
 });
 
+test('a confidence of any size counts, in both tiers alike', async () => {
+  const spelled = ['1e-400', '0.5', '1'];
+  const records = numberedRecords('tiny', 3).map((one, n) =>
+    JSON.stringify(one).replace('"enrichment"', `"confidence":${spelled[n]},"enrichment"`),
+  );
+  await ingest(db, cold, [records]);
+  const hot = await read({ tenant: 'tiny' });
+  expect(field(hot, 'confidence').numbers).toMatchObject({ min: 0, max: 1 });
+  await freeze(db, cold, { tenant: 'tiny', id: 'tiny' });
+  expect(await read({ tenant: 'tiny' })).toEqual(hot);
+});
+
 test('of few records the fields are told exactly, in both tiers alike', async () => {
   const hot = await read({ tenant: 'few' });
   expect(hot).toMatchObject({ count: 8, sampled: 8, is_exact: true, unread: 0, left_off: 0 });

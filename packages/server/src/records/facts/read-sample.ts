@@ -302,5 +302,5 @@ function shown({ textBytes, where }: ShownOptions): string {
         then enrichment::varchar end`;
   return `to_json({store: store, day: strftime(make_timestamp(epoch_us(occurred_at)), '%Y-%m-%d'),
     kind: kind, source: source, model: model,
-    confidence: try_cast(confidence as double), fits: ${fits}})::varchar as labels, ${text} as enrichment`;
+    confidence: confidence, fits: ${fits}})::varchar as labels, ${text} as enrichment`;
 }
