@@ -161,9 +161,11 @@ export async function findStretch(
 function mayBeNew({ tenant, recordedFrom }: Slice): Sql[] {
   if (recordedFrom === undefined) return [];
   return [
-    sql`(count > cold_count or (store, day) in (
+    sql`(store, day) in (
+      select store, day from leaf_days where tenant = ${tenant} and has_hot
+      union all
       select d.store, d.day from segments s
       join segment_days d on d.tenant = s.tenant and d.segment_id = s.id
-      where s.tenant = ${tenant} and s.created_at >= ${recordedFrom}::timestamptz - interval '1 hour'))`,
+      where s.tenant = ${tenant} and s.created_at >= ${recordedFrom}::timestamptz - interval '1 hour')`,
   ];
 }

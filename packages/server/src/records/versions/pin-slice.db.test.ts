@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { untilLockWaits } from '../../../test/one-server.ts';
+import { planOf, testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import { use } from '../../../test/use.ts';
 import { createLog } from '../../platform/log.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
@@ -174,6 +174,15 @@ test('a part of 10,000 tenants takes no more than 256 locks, and a pin of any wa
   });
   await pinned;
   expect(held).toEqual([{ locks: 1 }, { locks: 101 }, { locks: 218 }, { locks: 256 }]);
+});
+
+// A list of days that is larger than the memory of a statement is otherwise read once for each day of the tenant.
+testOnOneServer('days that may have something new are joined with the others', async () => {
+  const recordedFrom = '2001-01-01T00:00:00.000000Z';
+  const slice = { tenant: 'flight', tenants: null, recordedFrom };
+  const plan = await planOf(mover.db, (db) => cutParts(db, slice));
+  expect(plan).toContain('segment_days');
+  expect(plan).not.toContain('SubPlan');
 });
 
 test('a slice of a kind is pinned without a count', async () => {
