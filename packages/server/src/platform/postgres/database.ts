@@ -43,12 +43,12 @@ export type Database = Queryable & {
   waiting(): number;
   /**
    * Runs `work` in a transaction, which is rolled back when `work` throws. After a serialization failure, a deadlock or
-   * a lock that was not obtained it is tried again, at most five times in all. So `work` must change nothing outside
-   * the database.
+   * a lock that was not obtained it is tried again, at most five times in all, unless the caller does that by itself. So
+   * `work` must change nothing outside the database.
    */
   transaction<T>(
     work: (connection: Connection) => Promise<T>,
-    options?: { isolation?: 'read committed' | 'repeatable read' },
+    options?: { isolation?: 'read committed' | 'repeatable read'; isTriedOnce?: boolean },
   ): Promise<T>;
   /** Lends a connection, and destroys it if `work` throws: nobody knows what it is in the middle of. */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;

@@ -92,7 +92,7 @@ export function openDatabase(options: {
       lend(lender, (connection) => connection.query(statement, options), { canGoOn: hasAnswered }),
     withConnection: (work) =>
       lend(lender, (connection) => turns.holding(() => work(connection)), { canGoOn: () => false }),
-    async transaction(work, { isolation = 'read committed' } = {}) {
+    async transaction(work, { isolation = 'read committed', isTriedOnce = false } = {}) {
       const run = async (connection: Connection) => {
         await connection.client.query(`begin isolation level ${isolation}`);
         const result = await turns.holding(() => work(connection));
@@ -103,7 +103,7 @@ export function openDatabase(options: {
         try {
           return await lend(lender, run, { canGoOn: rollBack });
         } catch (error) {
-          if (!mayTryAgain(error, attempt)) throw error;
+          if (isTriedOnce || !mayTryAgain(error, attempt)) throw error;
         }
       }
     },

@@ -20,12 +20,14 @@ export const changedMeanwhile = 'SV001';
 
 /**
  * Copies rows that are hoped to be new, in half the time of `storeNew`, and counts them. Throws 23505 when one is
- * stored, and `changedMeanwhile`. Returns days with unchecked cold records; then nothing is stored.
+ * stored, `changedMeanwhile`, and 55P03 after `lockMillis`. Returns days with unchecked cold records; then nothing is stored.
  */
 export async function copyNew(
   connection: Connection,
-  { part, ordinals, checked }: RowsToStore,
+  { part, ordinals, checked, lockMillis }: RowsToStore & { lockMillis: number },
 ): Promise<ColdDay[]> {
+  const { limit, ofTenants } = lockLimit(part, lockMillis);
+  await connection.query(sql`with ${ofTenants} select ${limit}, tenants from limited`);
   const days = sumDays(part, ordinals);
   const touched = sql`
     select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
@@ -137,15 +139,12 @@ export async function storeNew(
     raw(
       `(${of}.digest, ${of}.kind, ${of}.source, ${of}.model, ${of}.confidence, ${of}.enrichment::text)`,
     );
-  // Set here, and on the worker that has the tenant, where there are workers: it is the worker that waits.
-  const limited = sql`set_config('lock_timeout', ${`${lockMillis}ms`}, true)`;
+  const { limit, ofTenants } = lockLimit(part, lockMillis);
   const [stored] = await db.query<Stored>(
     sql`
-    with limited as materialized (
-      select count(${limited}) as tenants from leaf_tenants where tenant = any(${part.tenants()}::text[])
-    ), given as materialized (
+    with ${ofTenants}, given as materialized (
       select given.* from (${sentRows(part, ordinals)}) given
-      where ${limited} is not null and (select tenants from limited) >= 0
+      where ${limit} is not null and (select tenants from limited) >= 0
     ), ${coldDaysOfGiven(checked)}, sent as materialized (
       select * from given where (select days from cold_days) is null
     ), added as (
@@ -184,6 +183,14 @@ export async function storeNew(
   );
   if (stored === undefined) throw new Error('the statement that stores records answered nothing');
   return stored;
+}
+
+/** SQL that sets for a transaction how long it waits for a lock: here, and where its tenants are, as workers wait themselves. */
+function lockLimit(part: Part, lockMillis: number): { limit: Sql; ofTenants: Sql } {
+  const limit = sql`set_config('lock_timeout', ${`${lockMillis}ms`}, true)`;
+  const ofTenants = sql`limited as materialized (
+      select count(${limit}) as tenants from leaf_tenants where tenant = any(${part.tenants()}::text[]))`;
+  return { limit, ofTenants };
 }
 
 /** Tells what is stored of the rows, and which days have cold records, at one moment. It changes and locks nothing. */

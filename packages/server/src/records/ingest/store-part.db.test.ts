@@ -154,6 +154,26 @@ test('a tenant that another transaction locks keeps no other waiting', async () 
   await expectExactCounters(db);
 });
 
+test('a large part that waits for a locked tenant gives its place to others', async () => {
+  const one = createIngest(db, { ...ingestOptions, writers: 1 });
+  const large = (tenant: string, from: number) =>
+    send(
+      numbers(fewRows + 1, from).map((n) => record(tenant, n)),
+      { ...testActor, tokenId: tenant },
+      one,
+    );
+  await large('held', 0);
+  let waiting: Promise<unknown> | undefined;
+  await db.transaction(async (connection) => {
+    await connection.query(sql`select from leaf_days where tenant = 'held' for update`);
+    waiting = large('held', 10_000);
+    await untilLockWaits(db);
+    expect(await large('free', 0)).toMatchObject({ accepted: fewRows + 1 });
+  });
+  expect(await waiting).toMatchObject({ accepted: fewRows + 1 });
+  await expectExactCounters(db);
+});
+
 test('a record that another process stores at the same moment is compared with what that stored', async () => {
   await batch(record('raced', 0));
   let answer: Promise<unknown> | undefined;

@@ -63,9 +63,11 @@ export async function storePart(
       const row = onlyRow;
       onlyRow = undefined;
       if (row !== undefined && (await storeOne(db, row, lockMillis.alone))) return allStored;
-      const rows = rowsToStore(part, checked);
-      if (!isNew) return storeNew(db, { ...rows, lockMillis: lockMillis.alone });
-      const days = await db.transaction((connection) => copyNew(connection, rows));
+      const rows = { ...rowsToStore(part, checked), lockMillis: lockMillis.alone };
+      if (!isNew) return storeNew(db, rows);
+      // Between two attempts the place is free for others.
+      const once = { isTriedOnce: true };
+      const days = await db.transaction((connection) => copyNew(connection, rows), once);
       return { duplicates: null, conflicts: null, cold_days: days.length === 0 ? null : days };
     });
   for (let attempt = 1; attempt <= maxAttempts; ) {
@@ -88,16 +90,13 @@ export async function storePart(
       } else if (isHopedNew && copyRefusals.has(state ?? '')) {
         repeaters.set(tokenId, true);
         hasRepeats = true;
-      } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
+      } else if (state === lockNotAvailable && lockWaits < mostLockWaits) {
         lockWaits += 1;
         busy.note(part.tenants());
       } else {
-        // A transaction that copies is tried again by itself, and a part of the same microsecond as another's is stored
-        // at another time.
-        const isPassing =
-          state === changedMeanwhile ||
-          (!isHopedNew && (state === uniqueViolation || mayTryAgain(error, attempt)));
-        if (!isPassing) throw error;
+        // A part of the same microsecond as another's is stored at another time.
+        const isPassing = state === changedMeanwhile || state === uniqueViolation;
+        if (!isPassing && !mayTryAgain(error, attempt)) throw error;
         attempt += 1;
       }
     }
