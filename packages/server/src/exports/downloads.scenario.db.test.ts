@@ -5,11 +5,14 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import pino from 'pino';
+import sql from 'sql-template-tag';
 import { beforeAll, expect, test, vi } from 'vitest';
+import { untilLockWaits } from '../../test/one-server.ts';
 import { useTestService } from '../../test/service.ts';
 import { numberedRecords, storeRecords } from '../records/ingest/testing/post-records.ts';
 import { useColdStore } from '../records/read/testing/cold-store.ts';
 import { freeze } from '../records/read/testing/freeze.ts';
+import { addTag, freezeVersion } from '../records/versions/testing/freeze-version.ts';
 import { askForExport, openExport } from './testing/open-export.ts';
 
 // Downloads of both tiers: whole, and cut off from either side.
@@ -143,6 +146,26 @@ test('who hangs up before the first byte is no error of the service', async () =
   await vi.waitUntil(() => ended().length > 0, { timeout: 120_000 });
   expect(ended().map(({ level }) => level)).toEqual([30]);
   await untilFolders((count) => count === 0);
+});
+
+test('who hangs up while a version is counted has taken nothing that is put on record', async () => {
+  logged.splice(0);
+  await addTag(service.db, 'T');
+  const { id: version } = await freezeVersion(service.db, 'T');
+  const lock = await service.db.pool.connect();
+  await lock.query('begin; lock table enrichment_records in access exclusive mode');
+  const sent = askForExport(service, { tenant: 'T', version });
+  sent.on('error', () => {});
+  await untilLockWaits(service.db);
+  sent.destroy();
+  await service.call('GET', '/~/healthz');
+  await lock.query('commit');
+  lock.release();
+  const ended = () => logged.some(({ msg }) => msg.includes('export ended early'));
+  await vi.waitUntil(ended, { timeout: 120_000 });
+  const noted = await service.db.query(sql`
+    select from audit_log where action = 'export.csv' and after ->> 'version' = ${version}`);
+  expect(noted).toEqual([]);
 });
 
 test('a missing segment answers 500 and names the days', async () => {

@@ -1,15 +1,10 @@
 import type { Static } from 'typebox';
 import type { Database } from '../platform/postgres/database.ts';
-import {
-  type ColdReader,
-  countSlice,
-  readTagWindows,
-  type Slice,
-  sumLeafDays,
-} from '../records/index.ts';
+import { type ColdReader, countInParts, readTagWindows, sumLeafDays } from '../records/index.ts';
 import type { estimateSchema } from './contract.ts';
 import type { Cell } from './encode/csv-cells.ts';
 import { sampleCells } from './sample-cells.ts';
+import type { Selection } from './select.ts';
 import { defaultColumns, type Profile, sheetLimits } from './values.ts';
 
 /** How many records are read to estimate the size of the CSV file. */
@@ -23,15 +18,17 @@ type Estimate = Static<typeof estimateSchema>;
 /** Counts a slice, and estimates its file in each format; of NDJSON it is exact. Throws 500 `segment_damaged`. */
 export async function estimateExport(
   source: { db: Database; cold: ColdReader },
-  slice: Slice & { readonly tenant: string },
-  profile: Profile = 'machine',
+  { slice, version }: Selection,
+  { profile = 'machine', signal }: { profile?: Profile | undefined; signal: AbortSignal },
 ): Promise<Estimate> {
-  const { db, cold } = source;
+  const { db } = source;
   const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(db, slice.tenant)) };
-  const { count: rows, bytes } = await countSlice(db, tagged, cold);
+  const within = { parts: version?.parts, signal };
+  const { count: rows, bytes } = await countInParts(source, tagged, within);
   const long_records =
     profile === 'spreadsheet' && rows <= sheetLimits.rows
-      ? (await countSlice(db, { ...tagged, largerThan: sheetLimits.cellCharacters }, cold)).count
+      ? (await countInParts(source, { ...tagged, largerThan: sheetLimits.cellCharacters }, within))
+          .count
       : null;
   if (rows === 0) return { rows, bytes, files: { csv: 0, ndjson: 0, parquet: 0 }, long_records };
   const columns = defaultColumns('csv', slice.shares !== undefined);

@@ -7,11 +7,11 @@ import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { basePath } from '../kernel/values.ts';
 import type { NoteRead } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
-import type { HttpServer } from '../platform/http/server.ts';
+import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { countSlice } from '../records/index.ts';
+import { countInParts } from '../records/index.ts';
 import { type ExportRequest, exportsContract } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
@@ -103,8 +103,10 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     if (body.delivery !== 'link') return download(call);
     requireCurrentSecret(actor);
     reply.status(201);
-    const { slice } = await toSelection(db, body, actor, { place: '/' });
-    const { count } = await countSlice(db, slice, options.cold);
+    const { slice, version } = await toSelection(db, body, actor, { place: '/' });
+    const parts = version?.parts;
+    const signal = untilGone(reply);
+    const { count } = await countInParts({ ...options, db }, slice, { parts, signal });
     return db.transaction(async (connection) => {
       const link = await createLink(connection, body, {
         format,
@@ -137,10 +139,11 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const useUp = () => takeLink(db, params.code);
     return download({ ...link, actor, request, reply, recheck, useUp });
   });
-  http.route(exportsContract.estimateExport, async ({ query, actor }) => {
-    const { profile, ...selection } = query;
-    const { slice } = await toSelection(db, selection, actor, { place: '?' });
-    return estimateExport({ db, cold: options.cold }, slice, profile);
+  http.route(exportsContract.estimateExport, async ({ query, actor, reply }) => {
+    const { profile, ...asked } = query;
+    const selection = await toSelection(db, asked, actor, { place: '?' });
+    const signal = untilGone(reply);
+    return estimateExport({ db, cold: options.cold }, selection, { profile, signal });
   });
   http.route(exportsContract.inferSchema, async ({ query, actor }) =>
     findSchema(await toSelection(db, query, actor, { place: '?', isJob: true }), {
@@ -250,6 +253,7 @@ async function streamFile(
     await answerWatched(call, { log, what: 'export' }, async ({ signal, open }) => {
       signal.addEventListener('abort', () => void file.close());
       const rowCount = await file.rowCount;
+      signal.throwIfAborted();
       // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
       await options.audit(source.db, {
         actor,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
-import { countSlice, type KeyRange, type Slice } from '../records/index.ts';
+import { countInParts, type KeyRange, type Slice } from '../records/index.ts';
 import { bytesOf } from './encode/chunk-files.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { compress, compressTail } from './formats/compress.ts';
@@ -31,15 +31,15 @@ type FileRequest = {
 export function startFile(source: ExportSource, request: FileRequest): FileStream {
   const { format, compression, slice, parts } = request;
   const sha256 = createHash('sha256');
-  let isClosed = false;
+  const closing = new AbortController();
   let open: Body | null = null;
   const openBody = (own: Slice, countsFirst: boolean): Body => {
-    if (isClosed) throw new Error('the export was closed');
+    closing.signal.throwIfAborted();
     open = format.startBody(source, own, { countsFirst });
     return open;
   };
   const whole = parts === null ? openBody(slice, true) : null;
-  const rowCount = whole?.rowCount ?? countRows(source, slice);
+  const rowCount = whole?.rowCount ?? countRows(source, slice, { parts, signal: closing.signal });
   // Whoever reads the chunks also gets this error, so it need not be handled here.
   rowCount.catch(() => {});
 
@@ -78,14 +78,14 @@ export function startFile(source: ExportSource, request: FileRequest): FileStrea
     },
     sha256: () => sha256.digest(),
     async close() {
-      isClosed = true;
+      closing.abort(new Error('the export was closed'));
       await open?.close();
     },
   };
 }
 
-async function countRows({ db, cold }: ExportSource, slice: Slice): Promise<number> {
-  return (await countSlice(db, slice, cold)).count;
+async function countRows(...asked: Parameters<typeof countInParts>): Promise<number> {
+  return (await countInParts(...asked)).count;
 }
 
 function wrongCount(rows: number, expected: number): AppError {

@@ -28,6 +28,7 @@ export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.t
 export { readStored, startSumming } from './stored/stored.ts';
 export { addTagRoutes } from './tags/tags.ts';
 export { readTagWindows } from './tags/windows.ts';
+export { countInParts } from './versions/count-records.ts';
 export { startCounting } from './versions/counting.ts';
 export { versionsAsJobs } from './versions/listed-versions.ts';
 export {

@@ -150,6 +150,34 @@ async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buff
   return Buffer.concat(pieces);
 }
 
+test('before its first byte a stream counts part by part, and no further once it is closed', async () => {
+  const { parts } = await insertVersion('ver_6');
+  const { db, source } = exports.context();
+  const { slice, version } = await toSelection(db, { tenant: 'T', version: 'ver_6' }, testActor, {
+    place: '/',
+  });
+  let counts = 0;
+  const begin = (onCounted = async () => {}) => {
+    const transaction: typeof db.transaction = async (...asked) => {
+      counts += 1;
+      const result = await db.transaction(...asked);
+      await onCounted();
+      return result;
+    };
+    const format = createFormat(toFileOptions('csv', { tenant: 'T' }, slice));
+    const own = { ...source, db: { ...db, transaction } };
+    return startFile(own, { format, compression: 'none', slice, parts: version?.parts ?? null });
+  };
+  const whole = begin();
+  await whole.rowCount;
+  expect(counts).toBe(parts.length);
+  await whole.close();
+  counts = 0;
+  const cut = begin(() => cut.close());
+  await expect(cut.rowCount).rejects.toThrow('the export was closed');
+  expect(counts).toBe(1);
+});
+
 test('its splits are counted, and are all of it together', async () => {
   const { count } = await insertVersion('ver_2');
   let rows = 0;

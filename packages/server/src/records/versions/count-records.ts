@@ -4,9 +4,16 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { RecordCount } from '../count.contract.ts';
 import { countSlice } from '../read/sum-segments.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { isCounted, isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
+import {
+  isCounted,
+  isOutOfReach,
+  type KeyRange,
+  type Slice,
+  type SliceRequest,
+  toSlice,
+} from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
-import { findStretch, type StretchSize } from './pin-queries.ts';
+import { cutParts, findStretch, type StretchSize } from './pin-queries.ts';
 import { withPin } from './pin-slice.ts';
 
 type Tools = { readonly db: Database; readonly cold: ColdReader; readonly cursorKey: Buffer };
@@ -51,6 +58,27 @@ export async function countRecords(
     searched_to: isMore ? last : null,
     next_cursor: isMore ? encodeCursor(cursorKey, scope, next) : null,
   };
+}
+
+/**
+ * Counts a slice whole, part by part where the counters cannot tell, so that no statement takes long. `parts` are those of
+ * a version. Throws the reason of the signal, 500 `segment_damaged`.
+ */
+export async function countInParts(
+  { db, cold }: Omit<Tools, 'cursorKey'>,
+  slice: Slice,
+  { parts, signal }: { parts?: readonly KeyRange[] | null | undefined; signal: AbortSignal },
+): Promise<{ count: number; bytes: number }> {
+  if (isCounted(slice)) return countSlice(db, slice, cold);
+  const tagged = await withTags(db, slice);
+  const sum = { count: 0, bytes: 0 };
+  for (const range of parts ?? (await cutParts(db, tagged))) {
+    signal.throwIfAborted();
+    const { count, bytes } = await countSlice(db, { ...tagged, range }, cold);
+    sum.count += count;
+    sum.bytes += bytes;
+  }
+  return sum;
 }
 
 const emptyCount = { count: 0, bytes: 0, looked: 0, searched_to: null, next_cursor: null };
