@@ -4,14 +4,16 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../kernel/errors.ts';
+import type { Hold } from '../../platform/jobs/held.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { mayPass } from '../../platform/objects/s3-errors.ts';
 import { inSpoolFolder, putBytes } from '../../platform/objects/spool.ts';
 import { compress, compressTail } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import { linesOf } from '../typed/fill-row.ts';
 import type { WorkContext } from './context.ts';
 import type { StoredJob } from './job.ts';
-import type { DonePart } from './queries.ts';
+import { type DonePart, goOn } from './queries.ts';
 
 /** What of a run lies in its folder. */
 export type Delivery = {
@@ -34,13 +36,12 @@ type DeliverCall = {
   readonly job: StoredJob;
   readonly format: FileFormat;
   readonly parts: readonly DonePart[];
-  readonly signal: AbortSignal;
-};
+} & Pick<Hold, 'signal' | 'write'>;
 
 /**
  * Writes the parts of a run into its folder, each as a whole file, and then `manifest.json`. All of it follows from the
- * job and its parts, so that whoever does it again after a kill writes the same names with the same content. Throws 400
- * `export_target_unusable`.
+ * job and its parts, so that whoever does it again after a kill would write the same names with the same content, and
+ * leaves what is there as it is. Throws 400 `export_target_unusable`.
  */
 export async function deliver(context: WorkContext, call: DeliverCall): Promise<Delivery> {
   const { job, signal } = call;
@@ -54,12 +55,12 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
         const number = String(files.length + 1).padStart(5, '0');
         const name = `part-${number}${call.format.extension}`;
         const path = join(dir, name);
-        files.push({
-          name,
-          rows: linesOf(part),
-          ...(await writeFileOf(context, part, { ...call, path })),
-        });
-        await store.put(`${folder}/${name}`, path, signal);
+        const written = await writeFileOf(context, part, { ...call, path });
+        files.push({ name, rows: linesOf(part), ...written });
+        const key = `${folder}/${name}`;
+        const before = await findBefore(store, key, signal);
+        if (before?.sizeBytes !== written.bytes) await store.put(key, path, signal);
+        if (before === null) await call.write((connection) => goOn(connection, job));
         await rm(path);
       }
       const counts = call.format.tell?.(call.parts.map(({ layout }) => layout));
@@ -75,6 +76,16 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
     });
   } finally {
     await store.close();
+  }
+}
+
+/** The file of an earlier attempt, which is whole; null without one, undefined where the place may only be written to. */
+async function findBefore(store: ObjectStore, key: string, signal: AbortSignal) {
+  try {
+    return await store.head(key, signal);
+  } catch (error) {
+    if (signal.aborted || mayPass(error)) throw error;
+    return undefined;
   }
 }
 

@@ -309,24 +309,25 @@ export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise
     where tenant = ${tenant} and export_id = ${id} and rows is not null order by number`);
 }
 
-/** Stores that a part is done, and sets the count of failures back to 0. */
+/** Stores that the job gets on: its failures, and the hour that it waits for a store, are counted anew. */
+export async function goOn(db: Queryable, { tenant, id }: JobId): Promise<void> {
+  await db.query(sql`
+    update exports set failures = 0, waiting_since = null
+    where tenant = ${tenant} and id = ${id} and (failures > 0 or waiting_since is not null)`);
+}
+
+/** Stores that a part is done, in the transaction that holds the job. */
 export async function finishPart(
-  db: Queryable,
+  connection: Connection,
   { tenant, id }: JobId,
   part: DonePart,
 ): Promise<void> {
   const layout = part.layout === null ? null : JSON.stringify(part.layout);
-  await db.query(sql`
-    with done as (
-      update export_parts set rows = ${part.rows}, digest = ${part.digest}::numeric,
-        size_bytes = ${part.size_bytes}, sha256 = ${part.sha256}, body_bytes = ${part.body_bytes},
-        layout = ${layout}::json
-      where tenant = ${tenant} and export_id = ${id} and number = ${part.number}
-      returning tenant, export_id
-    )
-    update exports set failures = 0, waiting_since = null from done
-    where exports.tenant = done.tenant and exports.id = done.export_id
-      and (failures > 0 or waiting_since is not null)`);
+  await connection.query(sql`
+    update export_parts set rows = ${part.rows}, digest = ${part.digest}::numeric, size_bytes = ${part.size_bytes},
+      sha256 = ${part.sha256}, body_bytes = ${part.body_bytes}, layout = ${layout}::json
+    where tenant = ${tenant} and export_id = ${id} and number = ${part.number}`);
+  await goOn(connection, { tenant, id });
 }
 
 /** Completes the job, which the transaction holds. */

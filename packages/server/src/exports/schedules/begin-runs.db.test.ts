@@ -233,6 +233,31 @@ describe('a run', () => {
     expect(await delivered()).toEqual(idsOf('a', 20).sort());
   });
 
+  test('that gets on between outages waits its hour anew, and sends no file twice', async () => {
+    await exports.ingest(tenant, 100, 'a');
+    await begin();
+    const id = await lastId();
+    const sent: string[] = [];
+    const outage = placeWith((key) => {
+      if (sent.length % 2 === 1) {
+        sent.push('outage');
+        throw storeUnavailable('It cannot be written', 'connect ECONNREFUSED');
+      }
+      sent.push(key);
+    });
+    for (const _outage of [1, 2, 3]) {
+      await exports.work(outage);
+      expect(await exports.job(id)).toMatchObject({ state: 'waiting' });
+      await exports.db.query(sql`
+        update exports set due_at = null, waiting_since = waiting_since - interval '50 minutes'`);
+    }
+    await exports.work(placeWith((key) => void sent.push(key)));
+    const keys = sent.filter((key) => key !== 'outage');
+    expect(new Set(keys).size).toBe(keys.length);
+    await mark();
+    expect(await delivered()).toEqual(idsOf('a', 100).sort());
+  });
+
   test('that finds its place away for a day delivers what came meanwhile, each record once', async () => {
     const pass = sql`
       update exports set finished_at = finished_at - interval '1 hour', due_at = null,
