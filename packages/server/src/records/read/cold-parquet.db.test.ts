@@ -79,6 +79,23 @@ test('DuckDB and the objects are left alone where nothing is cold', async () => 
   });
 });
 
+test('a large part of hot records has ten minutes to be measured, of the server and of the client', async () => {
+  const limits: unknown[] = [];
+  const transaction: typeof db.transaction = (work, how) =>
+    db.transaction((connection) => {
+      const query: typeof connection.query = async (statement, options) => {
+        if (statement.text.includes('from enrichment_records')) {
+          const [set] = await connection.query(sql`show statement_timeout`);
+          limits.push({ ...set, ...options });
+        }
+        return connection.query(statement, options);
+      };
+      return work({ ...connection, query });
+    }, how);
+  await measureSlice({ ...db, transaction }, { tenant: 'warm', kind: 'x', tenants: null }, idle());
+  expect(limits).toEqual([expect.objectContaining({ statement_timeout: '10min', isLong: true })]);
+});
+
 test.each<[string, (path: string) => Promise<void>, string]>([
   ['is missing', async (path) => cold.store.remove(path.slice(cold.dir.length + 1)), 'is missing'],
   [

@@ -1,5 +1,11 @@
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import {
+  type Connection,
+  type Database,
+  type Queryable,
+  withLongAnswers,
+} from '../../platform/postgres/database.ts';
 import { sumRecords, sumTriple } from '../queries.ts';
+import { allowLongStatements } from '../segments/queries.ts';
 import { type ColdReader, sumTriples, type Triple } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
@@ -93,6 +99,7 @@ export function readBothTiers<Hot, Row extends Record<string, unknown>>(
   });
 }
 
+/** One day of a store, which no part divides, may have many millions of hot records. */
 function inSnapshot<T>(
   db: Database | Queryable,
   slice: Slice,
@@ -100,5 +107,9 @@ function inSnapshot<T>(
 ): Promise<T> {
   const run = async (connection: Queryable) => work(connection, await withTags(connection, slice));
   if (!('transaction' in db)) return run(db);
-  return db.transaction(run, { isolation: 'repeatable read' });
+  const runLong = async (connection: Connection) => {
+    await allowLongStatements(connection);
+    return run(withLongAnswers(connection));
+  };
+  return db.transaction(runLong, { isolation: 'repeatable read' });
 }

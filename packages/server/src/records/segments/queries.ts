@@ -60,7 +60,7 @@ function oneLine(column: string): Sql {
     else ${column} end as ${column}`);
 }
 
-/** Prepares a transaction that moves much: statements may take ten minutes, and reads follow the key. */
+/** Prepares a transaction that reads much: statements may take ten minutes, and reads follow the key. */
 export async function allowLongStatements(connection: Connection): Promise<void> {
   await connection.client.query(
     `set local statement_timeout = '10min'; set local enable_sort = off`,
