@@ -1107,6 +1107,7 @@ create table stored_parts (
   first_at timestamp with time zone not null,
   last_at timestamp with time zone not null,
   count bigint not null,
+  spans tstzmultirange,
   constraint stored_parts_recorded_key UNIQUE (tenant, recorded_at, store, day),
   constraint stored_parts_pkey PRIMARY KEY (tenant, stored_at, store, day)
 );

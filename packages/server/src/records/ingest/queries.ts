@@ -30,7 +30,8 @@ export async function copyNew(
   await connection.query(sql`with ${ofTenants} select ${limit}, tenants from limited`);
   const days = sumDays(part, ordinals);
   const touched = sql`
-    select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
+    select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at,
+      spans::tstzmultirange as spans
     from ${givenRows('sums', days, {
       tenant: 'text',
       store: 'text',
@@ -40,6 +41,7 @@ export async function copyNew(
       digest: 'numeric',
       firstAt: 'timestamptz',
       lastAt: 'timestamptz',
+      spans: 'text',
     })}`;
   const [seen] = await connection.query<{ days: ColdDay[] | null }>(sql`
     select ${daysAsJson} as days from (${touched}) touched join leaf_days kept using (tenant, store, day)
@@ -81,19 +83,27 @@ type DaySums = {
   digest: bigint;
   firstAt: string;
   lastAt: string;
+  /** A multirange of their times: those that lie less than a minute apart have one range. */
+  spans: string;
 };
+
+const minuteMicros = 60_000_000;
 
 /** Sums rows up by day of a store. The ordinals must be in the order of `inStoreOrder`. */
 function sumDays(part: Part, ordinals: readonly number[]): DaySums[] {
   const days: DaySums[] = [];
   let last: DaySums | undefined;
+  let lastMicros = 0;
   for (const { record, occurredAt, digest } of rowsOf(part, ordinals)) {
-    const { tenant, store, bytes } = record;
+    const { tenant, store, bytes, occurredAtMicros } = record;
     const day = occurredAt.slice(0, 10);
     if (last?.day === day && last.store === store && last.tenant === tenant) {
       last.count += 1;
       last.bytes += bytes;
       last.digest += digest;
+      if (occurredAtMicros - lastMicros > minuteMicros) {
+        last.spans += `${last.lastAt}],[${occurredAt},`;
+      }
       last.lastAt = occurredAt;
     } else {
       last = {
@@ -105,11 +115,16 @@ function sumDays(part: Part, ordinals: readonly number[]): DaySums[] {
         digest,
         firstAt: occurredAt,
         lastAt: occurredAt,
+        spans: `{[${occurredAt},`,
       };
       days.push(last);
     }
+    lastMicros = occurredAtMicros;
   }
-  for (const sums of days) sums.digest = BigInt.asUintN(64, sums.digest);
+  for (const sums of days) {
+    sums.digest = BigInt.asUintN(64, sums.digest);
+    sums.spans += `${sums.lastAt}]}`;
+  }
   return days;
 }
 
@@ -155,7 +170,8 @@ export async function storeNew(
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count,
         sum(bytes) as bytes, ${digestSum} as digest, min(occurred_at) as first_at,
-        max(occurred_at) as last_at, min(recorded_at) as recorded_at
+        max(occurred_at) as last_at, min(recorded_at) as recorded_at,
+        range_agg(tstzrange(occurred_at, occurred_at + interval '1 minute')) as spans
       from added group by 1, 2, 3
     ), ${countAdded({ areSeveral: true })}, firsts as (
       select distinct on (tenant, store, occurred_at, event_id) sent.*
@@ -258,7 +274,8 @@ export async function storeOne(
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes,
         mod(digest + 18446744073709551616, 18446744073709551616) as digest, occurred_at as first_at,
-        occurred_at as last_at, recorded_at
+        occurred_at as last_at, recorded_at,
+        null::tstzmultirange as spans
       from added
     ), ${countAdded({ areSeveral: false })}
     select count(*) as count, case when exists (select 1 from counted_days where cold_count > 0)
@@ -305,8 +322,8 @@ function countAdded({ areSeveral }: { areSeveral: boolean }): Sql {
     counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning tenant, stored_at),
     counted_hours as (${additionToHours(areSeveral)}),
     noted_parts as (
-      insert into stored_parts (tenant, stored_at, store, day, recorded_at, first_at, last_at, count)
-      select tenant, stored_at, store, day, recorded_at, first_at, last_at, count
+      insert into stored_parts (tenant, stored_at, store, day, recorded_at, first_at, last_at, count, spans)
+      select tenant, stored_at, store, day, recorded_at, first_at, last_at, count, spans
       from added_days join counted_tenants using (tenant)
     )`;
 }

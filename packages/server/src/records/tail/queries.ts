@@ -22,6 +22,8 @@ export type StoredDay = {
   readonly recorded_at: string;
   readonly first_at: string;
   readonly last_at: string;
+  /** A multirange that holds their times; null for all between `first_at` and `last_at`. */
+  readonly spans: string | null;
   readonly count: number;
   /** Whether the day has cold records, which may be some of these. */
   readonly has_cold: boolean;
@@ -41,7 +43,7 @@ export async function listStoredDays(
   return db.query<StoredDay>(sql`
     select ${instantText('part.stored_at')} as stored_at, part.store, part.day::text as day,
       ${instantText('part.recorded_at')} as recorded_at, ${instantText('part.first_at')} as first_at,
-      ${instantText('part.last_at')} as last_at, part.count, coalesce(own.cold_count, 0) > 0 as has_cold
+      ${instantText('part.last_at')} as last_at, part.spans::text as spans, part.count, coalesce(own.cold_count, 0) > 0 as has_cold
     from (
       select * from stored_parts ${where(conditions)} order by stored_at, store, day limit ${limit}
     ) part
@@ -87,12 +89,14 @@ export async function listStoredRecords(
       from (
         select part.number - 1 as number, record.*
         from unnest(${of(({ store }) => store)}::text[], ${first}::timestamptz[], ${last}::timestamptz[],
-          ${of(({ recorded_at: at }) => at)}::timestamptz[], ${of((day) => day.after?.[1] ?? '')}::text[]
-        ) with ordinality as part(store, first_at, last_at, recorded_at, event_id, number)
+          ${of(({ recorded_at: at }) => at)}::timestamptz[], ${of((day) => day.after?.[1] ?? '')}::text[],
+          ${of(({ spans }) => spans ?? '{(,)}')}::tstzmultirange[]
+        ) with ordinality as part(store, first_at, last_at, recorded_at, event_id, spans, number)
+        cross join unnest(spans) as span
         cross join lateral (
           select * from enrichment_records record
           where tenant = ${tenant} and store = part.store
-            and occurred_at between part.first_at and part.last_at
+            and occurred_at between greatest(part.first_at, lower(span)) and least(part.last_at, upper(span))
             and occurred_at between ${first.toSorted()[0]}::timestamptz and ${last.toSorted().at(-1)}::timestamptz
             and recorded_at = part.recorded_at
             and (occurred_at > part.first_at or event_id > part.event_id)

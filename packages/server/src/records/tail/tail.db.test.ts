@@ -2,6 +2,8 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { blocksOf, testOnOneServer } from '../../../test/one-server.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { numberedRecords } from '../ingest/testing/post-records.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
@@ -64,4 +66,30 @@ test('of a cold day only the records of the part are read', async () => {
   const page = await readStored({ db, records }, { tenant: 'COLD', tenants: null }, [before]);
   expect(page.rows).toHaveLength(3);
   expect(read).toEqual(['own0', 'own1', 'own2']);
+});
+
+testOnOneServer('a late record of a part costs as much as any other', async () => {
+  const at = (seconds: number) => new Date(Date.UTC(2001, 1, 1, 0, 0, seconds)).toISOString();
+  const part = (name: string, count: number, secondsOf: (n: number) => number) =>
+    numberedRecords('LATE', count, (n) => ({
+      event_id: `${name}${n}`,
+      occurred_at: at(secondsOf(n)),
+    }));
+  await ingest(db, cold, [part('before', 9000, (n) => 2 * n)]);
+  const records = bothTiers(db, cold);
+  // Few records are inserted, many are copied.
+  for (const [name, count] of [
+    ['few', 20],
+    ['many', 600],
+  ] as const) {
+    const before = (await findLastStored(db, 'LATE')) ?? '';
+    await ingest(db, cold, [part(name, count, (n) => (n === 0 ? 60 : 18_000))]);
+    const read = async (counted: Database) => {
+      const slice = { tenant: 'LATE', tenants: null };
+      const { rows } = await readStored({ db: counted, records }, slice, [before]);
+      expect(rows.map(({ record }) => record.event_id)).toContain(`${name}0`);
+    };
+    const { enrichment_records_2001_02: blocks } = await blocksOf(db, read);
+    expect(blocks).toBeLessThan(40);
+  }
 });
