@@ -103,9 +103,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     if (body.delivery !== 'link') return download(call);
     requireCurrentSecret(actor);
     reply.status(201);
+    const signal = untilGone(reply);
     const { slice, version } = await toSelection(db, body, actor, { place: '/' });
     const parts = version?.parts;
-    const signal = untilGone(reply);
     const { count } = await countInParts({ ...options, db }, slice, { parts, signal });
     return db.transaction(async (connection) => {
       const link = await createLink(connection, body, {
@@ -141,8 +141,8 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   });
   http.route(exportsContract.estimateExport, async ({ query, actor, reply }) => {
     const { profile, ...asked } = query;
-    const selection = await toSelection(db, asked, actor, { place: '?' });
     const signal = untilGone(reply);
+    const selection = await toSelection(db, asked, actor, { place: '?' });
     return estimateExport({ db, cold: options.cold }, selection, { profile, signal });
   });
   http.route(exportsContract.inferSchema, async ({ query, actor }) =>

@@ -1,6 +1,6 @@
 import type { NoteRead } from '../platform/audit.ts';
 import { readBody } from '../platform/http/body.ts';
-import type { HttpServer } from '../platform/http/server.ts';
+import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type IngestAnswer, recordsContract } from './contract.ts';
@@ -55,9 +55,12 @@ export function addRecordsRoutes(
     );
   });
   const readFields = createFieldsReader({ db, cold });
-  http.route(fieldsContract.getFields, ({ query, actor, request }) =>
-    noteRead({ actor, request }, { by: 'fields', ...query }, () => readFields(actor, query)),
-  );
+  http.route(fieldsContract.getFields, ({ query, actor, request, reply }) => {
+    const signal = untilGone(reply);
+    return noteRead({ actor, request }, { by: 'fields', ...query }, () =>
+      readFields(actor, query, signal),
+    );
+  });
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {

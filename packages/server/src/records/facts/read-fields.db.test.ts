@@ -67,7 +67,7 @@ const size = { records: 1000, places: 25, mostPlaces: 50, keysEach: 20 };
 const textBytes = 2 ** 24;
 const usual = createFieldsReader;
 const read = (request: FieldsRequest, options?: Parameters<typeof usual>[1]) =>
-  usual({ db, cold }, options)(testActor, request);
+  usual({ db, cold }, options)(testActor, request, new AbortController().signal);
 const small = (request: FieldsRequest) => read(request, { size, textBytes });
 
 function field({ fields }: Fields, name: string): Field {
@@ -90,6 +90,21 @@ test('a slice without records has no fields', async () => {
     left_off: 0,
     against: { count: 0, sampled: 0, is_exact: true, unread: 0, fitting: null },
   });
+});
+
+test('for a caller who has gone nothing more is read', async () => {
+  const gone = new AbortController();
+  let reads = 0;
+  const transaction: typeof db.transaction = (...asked) => {
+    reads += 1;
+    gone.abort();
+    return db.transaction(...asked);
+  };
+  const reader = usual({ db: { ...db, transaction }, cold });
+  const request = { tenant: 'few', against: 'training' };
+  await expect(reader(testActor, request, gone.signal)).rejects.toThrow('aborted');
+  await expect(reader(testActor, request, gone.signal)).rejects.toThrow('aborted');
+  expect(reads).toBe(1);
 });
 
 test('a confidence of any size counts, in both tiers alike', async () => {

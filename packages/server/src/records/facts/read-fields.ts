@@ -29,22 +29,21 @@ const usual: SampleOptions = { size: usualSize, textBytes: 16 * 2 ** 20 };
 const atOnce = 2;
 
 /**
- * Makes what answers the fields of slices. It throws 400 `request_invalid`, 500 `segment_damaged` or 503
- * `cold_tier_unavailable`.
+ * Makes what answers the fields of slices, until the caller has gone. It throws 400 `request_invalid`, 500
+ * `segment_damaged`, 503 `cold_tier_unavailable`, or the reason of the signal.
  */
 export function createFieldsReader(
   tiers: { db: Database; cold: ColdReader },
   options = usual,
-): (actor: Actor, request: FieldsRequest) => Promise<Fields> {
+): (actor: Actor, request: FieldsRequest, signal: AbortSignal) => Promise<Fields> {
   const gate = createGate(atOnce);
-  return (actor, request) =>
+  return (actor, request, signal) =>
     gate.run(async () => {
       const { against, ...slice } = request;
-      const own = await look(tiers, actor, { slice, options });
-      const other =
-        against === undefined
-          ? null
-          : await look(tiers, actor, { slice: otherSlice(slice, against), options });
+      const lookAt = (its: TenantSliceRequest) =>
+        look(tiers, actor, { slice: its, options, signal });
+      const own = await lookAt(slice);
+      const other = against === undefined ? null : await lookAt(otherSlice(slice, against));
       return describe(own, other);
     });
 }
@@ -69,12 +68,18 @@ const recordsATurn = 500;
 async function look(
   tiers: { db: Database; cold: ColdReader },
   actor: Actor,
-  { slice, options }: { slice: TenantSliceRequest; options: SampleOptions },
+  {
+    slice,
+    options,
+    signal,
+  }: { slice: TenantSliceRequest; options: SampleOptions; signal: AbortSignal },
 ): Promise<Looked> {
+  signal.throwIfAborted();
   const sample = await readSample(tiers, actor, slice, options);
   const collected = emptyCollection();
   const records = sample.records.filter(({ fits }) => fits);
   for (let at = 0; at < records.length; at += recordsATurn) {
+    signal.throwIfAborted();
     collect(collected, records.slice(at, at + recordsATurn));
     await othersTurn();
   }
