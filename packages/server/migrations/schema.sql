@@ -521,9 +521,13 @@ CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHE
 
 CREATE INDEX exports_place_idx ON public.exports USING btree (tenant, id) WHERE (place_secret IS NOT NULL);
 
+CREATE INDEX exports_prunable_idx ON public.exports USING btree (created_at) WHERE ((files_removed_at IS NOT NULL) AND ((delivered_to IS NULL) OR (rows_total = 0) OR (delivery IS NULL)));
+
 CREATE INDEX exports_schedule_idx ON public.exports USING btree (schedule_id, created_at, id) WHERE (schedule_id IS NOT NULL);
 
 CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
+
+CREATE INDEX exports_turns_idx ON public.exports USING btree (token_id, taken_at);
 
 CREATE INDEX exports_unmarked_idx ON public.exports USING btree (tenant, id) WHERE ((delivery IS NOT NULL) AND (delivered_at IS NULL));
 

@@ -61,13 +61,11 @@ export async function findNextJob(
         count(*) filter (where is_held) over (partition by tenant) as running,
         count(*) filter (where is_held) over (partition by token_id) as of_maker
       from open
-    ), turns as (
-      select token_id, max(taken_at) as last_turn from ${raw(name)}
-      where token_id in (select token_id from open) group by token_id
     )
-    select tenant, id from counted join turns using (token_id)
-    where not is_held and running < ${perTenant} and is_due
-    order by running, of_maker, last_turn nulls first, created_at, id limit 1`);
+    select tenant, id from counted where not is_held and running < ${perTenant} and is_due
+    order by running, of_maker, (
+      select max(taken_at) from ${raw(name)} turn where turn.token_id = counted.token_id
+    ) nulls first, created_at, id limit 1`);
   return rows[0];
 }
 
