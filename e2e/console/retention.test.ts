@@ -89,6 +89,40 @@ test('asks what a shorter policy deletes, and for the token before one is saved'
   expect(saved.json).toMatchObject({ delete_days: null, hold: true, from_default: false });
 });
 
+test('keeps a hold that somebody else has set meanwhile, and asks before one is lifted', async () => {
+  const { service } = filled;
+  const readPolicy = async () => (await service.call('GET', '/retention/policies/TX')).json;
+  const before = await readPolicy();
+  const page = await filled.openBlank({ expected: [/403 \(Forbidden\).*policies\/TX$/] });
+  await page.clock.install();
+  await filled.openIn(page, '/retention?panel=tenant/TX');
+  const form = drawerOf(page).getByRole('form', { name: 'Retention policy' });
+  const hold = form.getByRole('switch', { name: 'Legal hold' });
+  await form.getByLabel('Hot for').fill('77');
+  const { hot_days, delete_days } = before;
+  await service.call('PUT', '/retention/policies/TX', {
+    body: { hot_days, delete_days, hold: true },
+  });
+  await page.clock.fastForward(16_000);
+  await drawerOf(page).getByText('set by').waitFor();
+  await form.getByRole('button', { name: 'Save policy' }).click();
+  await confirm(page, service.token);
+  await page.getByText(/^Saved the policy of TX/).waitFor();
+  expect(await readPolicy()).toMatchObject({ hot_days: 77, delete_days, hold: true });
+
+  await hold.click();
+  await form.getByRole('button', { name: 'Save policy' }).click();
+  const lift = page.getByRole('dialog', { name: 'Lift the legal hold of TX?' });
+  await lift.getByRole('button', { name: 'Keep it as it is' }).click();
+  await form.getByRole('button', { name: 'Back to the default' }).click();
+  const back = page.getByRole('dialog', { name: 'Put TX under the default policy?' });
+  await back.getByText('legal hold').waitFor();
+  expect(await readPolicy()).toMatchObject({ hold: true });
+  await back.getByRole('button', { name: 'Remove its own policy' }).click();
+  await page.getByText('TX is under the default policy again.').waitFor();
+  expect(await readPolicy()).toEqual(before);
+});
+
 test('shows the plan before a run, follows it, and links to its moves', async () => {
   const page = await filled.open('/retention', {
     expected: [/403 \(Forbidden\).*retention\/run$/],

@@ -1,10 +1,10 @@
-import { Button, NumberInput, Switch } from '@mantine/core';
+import { NumberInput, Switch } from '@mantine/core';
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, PolicyChange, RetentionPolicy } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { AskButton, ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { dayAfter, dayMillis } from '../../ui/days.ts';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
@@ -19,7 +19,7 @@ import classes from './tenant.module.css';
 
 const mostDays = 36_500;
 
-/** The form for a policy. A change that deletes more is confirmed first, with its effect. */
+/** The form for a policy. A change that deletes more, or lifts a hold, is confirmed first, with its effect. */
 export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   const form = usePolicyForm(policy);
   const { values, set, save } = form;
@@ -39,9 +39,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
       isReady={isChanged(policy, values) && changeOf(values) !== undefined}
       button="Save policy"
       fault={faults[''] ?? ''}
-      others={
-        policy.tenant !== '*' && !policy.from_default && <BackToDefault tenant={policy.tenant} />
-      }
+      others={policy.tenant !== '*' && !policy.from_default && <BackToDefault {...policy} />}
     >
       <div className={`grid ${classes.fields}`}>
         <NumberInput
@@ -66,10 +64,11 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
         checked={values.hold}
         onChange={(event) => set({ hold: event.currentTarget.checked })}
       />
-      {form.isAsking && values.deleteDays !== '' && (
+      {form.isAsking && (
         <PolicyQuestion
           tenant={policy.tenant}
           deleteDays={values.deleteDays}
+          isLifting={policy.hold && !values.hold}
           onYes={() => save.mutate()}
           onClose={form.keep}
         />
@@ -84,11 +83,15 @@ function usePolicyForm(policy: RetentionPolicy) {
   const [base, setBase] = useState(policy);
   const [values, setValues] = useState(() => valuesOf(policy));
   const [isAsking, setAsking] = useState(false);
-  // Somebody else has changed the policy. The form takes the change over, unless that would overwrite what is being
-  // typed.
+  // Somebody else has changed the policy. All is sent at once, so the form takes over what was not typed here.
   if (base.updated_at !== policy.updated_at) {
+    const [was, is] = [valuesOf(base), valuesOf(policy)];
     setBase(policy);
-    if (!isChanged(base, values)) setValues(valuesOf(policy));
+    setValues({
+      hotDays: values.hotDays === was.hotDays ? is.hotDays : values.hotDays,
+      deleteDays: values.deleteDays === was.deleteDays ? is.deleteDays : values.deleteDays,
+      hold: values.hold === was.hold ? is.hold : values.hold,
+    });
   }
   const save = useAct({
     call: () => api.put<RetentionPolicy>(policyPath(policy.tenant), changeOf(values)),
@@ -115,7 +118,7 @@ function nameOf(tenant: string): string {
 }
 
 /** The button that removes a tenant's own policy. */
-function BackToDefault({ tenant }: { tenant: string }): ReactNode {
+function BackToDefault({ tenant, hold }: RetentionPolicy): ReactNode {
   const remove = useAct({
     call: () => api.delete(policyPath(tenant)),
     onDone: () => notify({ text: `${tenant} is under the default policy again.` }),
@@ -123,29 +126,38 @@ function BackToDefault({ tenant }: { tenant: string }): ReactNode {
     changes: retentionKey,
   });
   return (
-    <Button loading={remove.isPending} onClick={() => remove.mutate()}>
-      Back to the default
-    </Button>
+    <AskButton
+      text="Back to the default"
+      isBusy={remove.isPending}
+      title={`Put ${tenant} under the default policy?`}
+      answer="Remove its own policy"
+      onYes={() => remove.mutate()}
+    >
+      {`${hold ? 'This lifts its legal hold. ' : ''}What the default policy deletes goes for good at the next run.`}
+    </AskButton>
   );
 }
 
-/** The question before a policy is saved that deletes more: how many records would go. */
+/** The question before a policy is saved that deletes more, with how many records would go, or that lifts a hold. */
 function PolicyQuestion(props: {
   tenant: string;
-  deleteDays: number;
+  deleteDays: number | '';
+  isLifting: boolean;
   onYes: () => void;
   onClose: () => void;
 }): ReactNode {
-  const { tenant, deleteDays, ...answers } = props;
-  const isDefault = tenant === '*';
+  const { tenant, deleteDays, isLifting, ...answers } = props;
+  const deletion =
+    tenant === '*' ? 'Delete by default?' : `Delete records of ${tenant} by this policy?`;
   return (
     <ConfirmDialog
-      title={isDefault ? 'Delete by default?' : `Delete records of ${tenant} by this policy?`}
+      title={isLifting ? `Lift the legal hold of ${nameOf(tenant)}?` : deletion}
       keep="Keep it as it is"
-      answer={`Delete after ${formatCount(deleteDays)} days`}
+      answer={deleteDays === '' ? 'Lift the hold' : `Delete after ${formatCount(deleteDays)} days`}
       {...answers}
     >
-      <Effect tenant={tenant} deleteDays={deleteDays} />
+      {isLifting && <p>What it kept is moved from the next run on, and can be erased.</p>}
+      {deleteDays !== '' && <Effect tenant={tenant} deleteDays={deleteDays} />}
     </ConfirmDialog>
   );
 }
@@ -233,11 +245,10 @@ export function isChanged(before: Kept, values: PolicyValues): boolean {
   return JSON.stringify(valuesOf(before)) !== JSON.stringify(values);
 }
 
-/** Whether the change may delete records that would otherwise have stayed. Then the form asks first. */
-export function isGraver(before: Kept, values: PolicyValues): boolean {
-  const { deleteDays, hold } = values;
-  if (deleteDays === '' || hold) return false;
-  return before.hold || before.delete_days === null || deleteDays < before.delete_days;
+/** Whether the change lifts a hold, or may delete records that would have stayed. Then the form asks first. */
+export function isGraver(before: Kept, { deleteDays, hold }: PolicyValues): boolean {
+  if (before.hold || hold) return !hold;
+  return deleteDays !== '' && deleteDays < (before.delete_days ?? Number.POSITIVE_INFINITY);
 }
 
 /** The first day that is kept when whole days older than `deleteDays` are deleted. */
