@@ -184,6 +184,31 @@ test('deletes an endpoint after a question, which counts its dead letters, and t
   await expect.poll(() => rowsOf(page).filter({ hasText: 'globex' }).count()).toBe(0);
 });
 
+test('leaves an endpoint enabled that somebody else enabled while the question was open', async () => {
+  const { service, endpoints, receiver } = webhooks;
+  const path = `/webhook/endpoints/${endpoints['/tx/in']}`;
+  await service.call('PATCH', path, { body: { enabled: false } });
+  await reportIncidents(service, 'TX', 1);
+  const page = await webhooks.openBlank();
+  await page.clock.install();
+  await webhooks.openIn(page, `/endpoints?tenant=TX&panel=endpoint/${endpoints['/tx/in']}`);
+  await drawerOf(page).getByRole('button', { name: 'Enable…' }).click();
+  const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
+  await question.waitFor();
+  receiver.answer(200);
+  await service.call('PATCH', path, { body: { enabled: true } });
+  await page.clock.fastForward(16_000);
+  await drawerOf(page).getByText('Disable', { exact: true }).waitFor();
+  await question.getByRole('button', { name: 'Enable and deliver' }).click();
+  await page.getByText(/^Enabled /).waitFor();
+  const endpoint = await waitFor('an empty backlog', async () => {
+    const { json } = await service.call('GET', path);
+    return json.backlog.count === 0 ? json : undefined;
+  });
+  expect(endpoint.enabled).toBe(true);
+  receiver.answer(500);
+});
+
 test('asks what becomes of a backlog when an endpoint is enabled, and discards it by choice', async () => {
   const { service, endpoints } = webhooks;
   const id = endpoints['/tx/in'] ?? '';

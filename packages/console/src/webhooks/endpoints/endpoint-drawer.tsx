@@ -199,7 +199,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     },
   );
   const enable = useAction(
-    () => api.patch<Endpoint>(path, { enabled: !endpoint.enabled }),
+    (wanted: boolean) => api.patch<Endpoint>(path, { enabled: wanted }),
     ({ enabled }) =>
       notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${shownTarget(endpoint)}` }),
   );
@@ -243,7 +243,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       </Button>
       <Button
         loading={enable.isPending || discard.isPending}
-        onClick={() => (isAsked ? setQuestion('enable') : enable.mutate())}
+        onClick={() => (isAsked ? setQuestion('enable') : enable.mutate(!endpoint.enabled))}
       >
         {endpoint.enabled ? 'Disable' : isAsked ? 'Enable…' : 'Enable'}
       </Button>
@@ -270,7 +270,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
           question={question}
           endpoint={endpoint}
           onYes={() => answers[question].mutate()}
-          onKeepBacklog={() => enable.mutate()}
+          onKeepBacklog={() => enable.mutate(true)}
           onClose={() => setQuestion(null)}
         />
       )}
@@ -362,8 +362,8 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
 };
 
 /** A call that changes the endpoint. `goneId`: it is deleted, so the drawer must not read it again. */
-function useAction<T>(
-  call: () => Promise<T>,
+function useAction<T, Given = void>(
+  call: (given: Given) => Promise<T>,
   onDone: (answer: T) => void,
   goneId: string | null = null,
 ) {
