@@ -8,7 +8,16 @@ import { gunzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
-import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
+import { freezeVersion } from '../lib/exports.ts';
+import {
+  drawerOf,
+  expectHash,
+  patient,
+  recordRows,
+  signIn,
+  treeNode,
+  useConsole,
+} from './lib/browser.ts';
 import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
 const run = promisify(execFile);
@@ -87,6 +96,22 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
   await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
 });
 
+test('says how it ended beside another node, until one more is chosen', async () => {
+  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  await openExport(page, '1,200');
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('0 of 1,200 rows').waitFor();
+  await treeNode(page, 'CA').click();
+  await page.getByRole('heading', { name: 'CA', exact: true }).waitFor();
+  await page.evaluate('window.openGate()');
+  await drawerOf(page).getByText('rows = count: 1,200 = 1,200').waitFor();
+  const title = drawerOf(page).getByRole('heading', { name: /^EXPORT/ });
+  await title.getByText('2001-03').waitFor();
+  await treeNode(page, 'TX').click();
+  await drawerOf(page).getByText('2,200', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
+});
+
 test.each([
   ['NDJSON', 'TX_DFW_2001-03.ndjson', 'rows = count: 1,200 = 1,200'],
   ['Parquet', 'TX_DFW_2001-03.parquet', 'All of it came: 1,200 rows'],
@@ -130,6 +155,23 @@ test('goes on in the corner when its panel is closed, and can be cancelled from 
   await page.getByRole('button', { name: 'CANCEL' }).click();
   await page.evaluate('window.openGate()');
   await page.getByText('Cancelled. The unfinished file was removed.').waitFor();
+});
+
+test('shows the version again whose export was made small', async () => {
+  const { service } = filled;
+  const tag = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
+  await service.call('POST', '/enrichment/tags', { body: tag });
+  const version = await freezeVersion(service, { tenant: 'TX', dataset: 'training', name: 'q1' });
+  const page = await filled.open(`/records?tenant=TX&panel=export/${version.id}`, {
+    initScripts: [gatedPicker],
+  });
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('0 of 1,200 rows').waitFor();
+  await page.getByRole('button', { name: 'Make small' }).click();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.evaluate('window.openGate()');
+  await drawerOf(page).getByText('rows = count: 1,200 = 1,200').waitFor();
+  await expectHash(page, `panel=export/${version.id}`);
 });
 
 test('says before the download what a spreadsheet would cut', async () => {

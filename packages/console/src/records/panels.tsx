@@ -168,7 +168,7 @@ function Export({ panel, search, facts, update }: PanelsProps): ReactNode {
       pageDays={{ search, facts, onChange: onDays }}
       onVersion={(version) => panel.open('export', version)}
       onKept={setKept}
-      onShow={() => panel.open('export')}
+      onShow={(version) => panel.open('export', version)}
       onClose={panel.close}
     />
   );

@@ -64,7 +64,8 @@ type ExportPanelProps = {
   onVersion: (id: string | undefined) => void;
   /** Tells whether an export runs or has ended: then the panel must stay, although it is closed. */
   onKept: (isKept: boolean) => void;
-  onShow: () => void;
+  /** Called with the id of the version that is exported, or undefined for none. */
+  onShow: (versionId: string | undefined) => void;
   onClose: () => void;
 };
 
@@ -75,15 +76,17 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { state, reset } = run;
   const isRunning = isUnderWay(state);
   const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
-  const held = useHeld(props, isRunning || !isOpen || props.slice === null);
-  const { slice, kind, where, versionId } = held;
-  useWhenChanged(JSON.stringify([slice, kind, where, versionId]), reset);
+  const isKept = state.step !== 'ready';
+  const held = useHeld(props, isKept || !isOpen || props.slice === null);
+  const { slice, versionId } = held;
+  const chosen = [props.slice, props.kind, props.where, props.versionId];
+  useWhenChanged(JSON.stringify(chosen), () => isOpen && !isRunning && reset());
   useWhenChanged(String(isOpen), () => !isOpen && !isRunning && reset());
   const versionName = useVersion(isOpen ? versionId : undefined).data?.name ?? '';
-  const isKept = state.step !== 'ready';
   useEffect(() => onKept(isKept), [onKept, isKept]);
   if (!isOpen) {
-    return isKept && <SmallExport state={state} onShow={props.onShow} onClose={reset} />;
+    const onShow = () => props.onShow(versionId);
+    return isKept && <SmallExport state={state} onShow={onShow} onClose={reset} />;
   }
   if (slice === null) return null;
   const set = (change: Partial<Choices>) => {
@@ -386,14 +389,14 @@ function Estimate(props: {
   );
 }
 
-/** The latest value, or while `isHeld` the one before: a running export stays while other nodes are looked at. */
+/** The latest value, or while `isHeld` the one before: an export, and how it ended, stays while other nodes are looked at. */
 function useHeld<T>(value: T, isHeld: boolean): T {
   const held = useRef(value);
   if (!isHeld) held.current = value;
   return held.current;
 }
 
-/** Calls `act` when the key changes: an outcome belongs to its slice, so the panel begins anew with another one. */
+/** Calls `act` when the key changes: once an export has ended, the panel begins anew with the next node that is chosen. */
 function useWhenChanged(key: string, act: () => void): void {
   const before = useRef(key);
   const changed = useEffectEvent(act);
