@@ -23,6 +23,38 @@ test('brings a row back that the service refuses to retry, and says why', async 
   await service.call('PATCH', path, { body: { enabled: true } });
 });
 
+test('retries one row by a double click, and by a key that is held, and selects none that comes back', async () => {
+  const { service } = webhooks;
+  const page = await webhooks.openList('/dlq?tenant=globex');
+  const retried: string[] = [];
+  page.on('request', (request) => {
+    const [, id] = /webhook\/dlq\/(.*)\/retry$/.exec(request.url()) ?? [];
+    if (id !== undefined) retried.push(id);
+  });
+  const queued = (key: string) =>
+    messages(page)
+      .getByText(`Retry queued for dlv…${key.slice(-4)}`)
+      .first()
+      .waitFor();
+  const [clicked, pressed] = [await keyOf(page, 0), await keyOf(page, 1)];
+  await rowsOf(page).first().locator('input').check();
+  await rowsOf(page).first().getByRole('button', { name: 'RETRY' }).dblclick();
+  await queued(clicked);
+  expect(retried).toEqual([clicked]);
+  const row = page.locator(`tr[data-key="${clicked}"]`);
+  await row.getByText(/^2\//).waitFor();
+  await page.getByRole('button', { name: 'Retry selected' }).waitFor();
+
+  await page.locator(`tr[data-key="${pressed}"]`).focus();
+  await page.keyboard.down('r');
+  await page.locator(`tr[data-key="${pressed}"]`).waitFor({ state: 'detached' });
+  await page.keyboard.down('r');
+  await page.keyboard.up('r');
+  await queued(pressed);
+  expect(retried).toEqual([clicked, pressed]);
+  await waitForCounts(service, abandonedCount, pendingCount);
+});
+
 test('says in the drawer why a delivery cannot be retried, and retries it once it can', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/globex/in']}`;

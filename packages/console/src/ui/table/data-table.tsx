@@ -77,8 +77,10 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     const key = keyAt(target);
     if (key === undefined) return;
     setActive(key);
-    if (target.closest('[data-retry]') !== null) props.onRetry?.(key);
-    else if (target.closest('[data-purge]') !== null) props.onPurge?.(key);
+    if (target.closest('[data-retry]') !== null) {
+      // The row leaves at once, and the second click of a double click is on the next one.
+      if (event.detail < 2) props.onRetry?.(key);
+    } else if (target.closest('[data-purge]') !== null) props.onPurge?.(key);
     else if (target.closest('[data-select]') !== null) selection?.toggle(key, event.shiftKey);
     else if (target.closest('button, a, input') === null && !hasSelectedText()) props.onOpen?.(key);
   };

@@ -66,7 +66,8 @@ export function useRowKeys(props: {
       ArrowUp: () => props.move(-1),
       // On a link or a button in the row, these keys are for that.
       ...(isOnRow && { Enter: onOpen && (() => onOpen(key)), ' ': toggle }),
-      ...(!isChord && { r: onRetry && (() => onRetry(key)), x: toggle, X: toggle }),
+      // Of an r that is held, each repetition would be of the row that has the focus by then.
+      ...(!isChord && { r: onRetry && (() => event.repeat || onRetry(key)), x: toggle, X: toggle }),
     };
     const action = actions[event.key];
     if (action === undefined) return;

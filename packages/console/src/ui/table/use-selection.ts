@@ -8,13 +8,14 @@ export type Selection = {
   readonly setAll: (isSelected: boolean) => void;
 };
 
-/** Keeps which of the rows shown are selected. A row that leaves the list also leaves the selection. */
+/** Keeps which of the rows shown are selected. A row that leaves the list also leaves the selection, for good. */
 export function useSelection(shown: readonly string[]): Selection {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const rows = useRef(shown);
   rows.current = shown;
   const last = useRef<string | null>(null);
   const keys = useMemo(() => new Set(shown.filter((key) => chosen.has(key))), [shown, chosen]);
+  if (keys.size < chosen.size) setChosen(keys);
   const toggle = useCallback((key: string, isRange: boolean) => {
     const from = isRange ? last.current : null;
     last.current = key;
