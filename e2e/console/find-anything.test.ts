@@ -13,6 +13,7 @@ import {
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
+import { standBetween } from './lib/weather.ts';
 
 const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
 let ids: EveryKind;
@@ -241,6 +242,16 @@ test('does things with what is chosen, and with what is found by its path', asyn
   await find(page, 'dark theme');
   await page.keyboard.press('Enter');
   await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+});
+
+test('says why nobody was signed out', async () => {
+  const page = await filled.openBlank({ expected: [/503 \(Service Unavailable\)/] });
+  const api = await standBetween(page);
+  await filled.openIn(page, '/records?tenant=TX');
+  await find(page, 'sign out');
+  api.turn('failing');
+  await page.keyboard.press('Enter');
+  await page.getByText('Try again in a moment.').waitFor();
 });
 
 test('offers only what the scopes of the token allow', async () => {

@@ -20,9 +20,8 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
-import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
-import { notify, ToastList, Toasts } from '../ui/toasts.tsx';
+import { ToastList, Toasts } from '../ui/toasts.tsx';
 import { ZoneSwitch } from '../ui/zone-switch.tsx';
 import {
   validateDeliveriesSearch,
@@ -193,7 +192,6 @@ function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
 function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const { actor, signOut } = useSession();
   const { history } = useRouter();
-  const signInAnew = () => signOut(history.location.href).catch(tellFailure);
   const preset = presetWith(scope);
   const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
   const command = `svcctl tokens create --name NAME ${grant}`;
@@ -208,15 +206,15 @@ function NoAccess({ scope }: { scope: Scope }): ReactNode {
         <code>{command}</code>
         <CopyButton value={command} label="Copy the command" />
       </div>
-      <button type="button" className="link-button" onClick={() => void signInAnew()}>
+      <button
+        type="button"
+        className="link-button"
+        onClick={() => void signOut(history.location.href)}
+      >
         Sign in with another token
       </button>
     </section>
   );
-}
-
-function tellFailure(error: Error): void {
-  notify({ text: signInFailure(error) });
 }
 
 function NotFoundPage(): ReactNode {

@@ -8,7 +8,9 @@ import { includesScope } from '../api/values.ts';
 import { FailurePanel, isAside, useFailure } from '../ui/freshness.tsx';
 import { useFocusReturn } from '../ui/keys.ts';
 import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
+import { signInFailure } from '../ui/outage.ts';
 import { type Session, SessionContext } from '../ui/session.ts';
+import { notify } from '../ui/toasts.tsx';
 import { Logo } from './navigation.tsx';
 import { recentsKey } from './recents.ts';
 import classes from './sign-in.module.css';
@@ -73,20 +75,21 @@ function useSessionOf(actor: Actor | undefined): Session | null {
   const navigate = useNavigate();
   return useMemo(() => {
     if (actor === undefined) return null;
+    const end = async (from: string | undefined) => {
+      const ended = await api.delete<{ url: string } | undefined>('/session');
+      await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
+      // Removes everything that was read, so that the next person sees nothing of it. Scripts stay: that of the sign-in
+      // page may still be under way.
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== scriptKey });
+      client.getMutationCache().clear();
+      localStorage.removeItem(recentsKey);
+      // The identity server would let the next person in under the name of this one.
+      if (ended !== undefined) location.assign(ended.url);
+    };
     return {
       actor,
       hasScope: (scope) => includesScope(actor.scopes, scope),
-      signOut: async (from) => {
-        const ended = await api.delete<{ url: string } | undefined>('/session');
-        await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
-        // Removes everything that was read, so that the next person sees nothing of it. Scripts stay: that of the sign-in
-        // page may still be under way.
-        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== scriptKey });
-        client.getMutationCache().clear();
-        localStorage.removeItem(recentsKey);
-        // The identity server would let the next person in under the name of this one.
-        if (ended !== undefined) location.assign(ended.url);
-      },
+      signOut: (from) => end(from).catch((error: Error) => notify({ text: signInFailure(error) })),
     };
   }, [actor, client, navigate]);
 }

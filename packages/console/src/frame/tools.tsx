@@ -10,9 +10,7 @@ import {
   SystemIcon,
   UserIcon,
 } from '../ui/icons.tsx';
-import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
-import { notify } from '../ui/toasts.tsx';
 import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
 import classes from './tools.module.css';
 
@@ -74,7 +72,6 @@ function WhoAmI(): ReactNode {
 function Who(): ReactNode {
   const { actor, signOut } = useSession();
   const [zone] = useZone();
-  const leave = () => signOut().catch((error: Error) => notify({ text: signInFailure(error) }));
   const expiry =
     actor.expires_at === null
       ? 'never expires'
@@ -92,7 +89,7 @@ function Who(): ReactNode {
       <a className={controls.menuItem} href="/docs" target="_blank" rel="noreferrer">
         API reference
       </a>
-      <button type="button" className={controls.menuItem} onClick={() => void leave()}>
+      <button type="button" className={controls.menuItem} onClick={() => void signOut()}>
         Sign out
       </button>
     </>

@@ -6,7 +6,7 @@ import type { Scope } from '../api/values.ts';
 export type Session = {
   readonly actor: Actor;
   readonly hasScope: (scope: Scope) => boolean;
-  /** Ends the session here and in the service, and shows the sign-in page, which leads back to `from`. */
+  /** Ends the session in the service, and shows the sign-in page, which leads back to `from`; or says why it did not. */
   readonly signOut: (from?: string) => Promise<void>;
 };
 
