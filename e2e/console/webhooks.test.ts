@@ -238,6 +238,17 @@ test('brings back a row whose retry did not get through', async () => {
   await banner(page).waitFor({ state: 'detached' });
 });
 
+test('says that a link has a status that is none, and asks for no job by it', async () => {
+  const page = await webhooks.open('/dlq?status=abandonned', { expected: [/400 \(Bad Request\)/] });
+  await page.getByRole('heading', { name: 'No dead letter has a status “abandonned”' }).waitFor();
+  await page.getByRole('button', { name: 'Purge all…' }).click();
+  const question = page.getByRole('dialog', { name: 'Purge all' });
+  await question.getByText('The service refused this (400)').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Clear filters' }).last().click();
+  await rowsOf(page).first().waitFor();
+});
+
 test('says of a first load that fails what is wrong, and shows the queue once it can', async () => {
   const page = await webhooks.open('/endpoints', { expected: [/503 \(Service Unavailable\)/] });
   const api = await standBetween(page);

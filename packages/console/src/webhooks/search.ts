@@ -13,7 +13,12 @@ import { panelHref } from '../ui/panel-place.ts';
 /** The statuses of the queue in the order of the page: what needs a person comes first. */
 export const shownStatuses = [...deadLetterStatuses].reverse();
 
-const { status, tenant, endpoint, class: failed } = deadLetterFilters;
+/** The statuses whose rows are shown: without a chosen one all, and none by a word that is no status. */
+export function statusesShown(chosen: string | undefined) {
+  return shownStatuses.filter((status) => chosen === undefined || chosen === status);
+}
+
+const { tenant, endpoint, class: failed } = deadLetterFilters;
 
 /** What failed may be any text: a newer service knows more of it, and what none knows it refuses. */
 const failure = { title: failed.title } as const;
@@ -32,7 +37,7 @@ export const dlqFilters = {
 } as const;
 
 /** What the hash has of the queue. Only rows of a chosen status are shown; those of the other are still counted. */
-const dlqFields = { ...dlqFilters, status } as const;
+export const dlqFields = { ...dlqFilters, status: {} } as const;
 
 /** View state of the page WEBHOOK DLQ. `endpoint` is an id, `q` a search text. */
 export type DlqSearch = ListSearch<typeof dlqFields> & { view?: 'groups' };

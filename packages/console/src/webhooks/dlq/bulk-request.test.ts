@@ -17,11 +17,14 @@ test('a bulk job is asked for with all that names its group, also what only the 
   expect(requestOf({}, 'abandoned//dns')).toEqual({ ...group, endpoint_id: '' });
 });
 
-test('a bulk job of all that the filters find keeps a failure that only the service may know', () => {
+test('a bulk job of all that the filters find keeps a word that only the service may know', () => {
   const search = validateDlqSearch({ tenant, failure: 'dsn', q: 'x', panel: 'purge' });
   expect(requestOf(search, '')).toEqual({ tenant, failure_class: 'dsn' });
   expect(requestOf(validateDlqSearch({ status: 'pending', endpoint: 'e' }), '')).toEqual({
     status: 'pending',
     endpoint_id: 'e',
+  });
+  expect(requestOf(validateDlqSearch({ status: 'abandonned' }), '')).toEqual({
+    status: 'abandonned',
   });
 });

@@ -10,7 +10,7 @@ import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
 import { StatusMark } from '../marks.tsx';
-import { type DlqSearch, shownStatuses } from '../search.ts';
+import { type DlqSearch, statusesShown } from '../search.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
 
@@ -22,7 +22,7 @@ type Groups = UseQueryResult<Page<DeliveryGroup>>;
 type GroupsTableProps = {
   groups: Readonly<Record<DeadLetterStatus, Groups>>;
   /** Filter: only groups of this status. */
-  status: DeadLetterStatus | undefined;
+  status: string | undefined;
   /** Filter: only groups of this failure class. */
   failure: string | undefined;
   onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
@@ -35,8 +35,7 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
   const { abandoned, pending } = props.groups;
   const shown = useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
-    return shownStatuses
-      .filter((status) => props.status === undefined || props.status === status)
+    return statusesShown(props.status)
       .flatMap((status) => (data[status]?.data ?? []).map((group) => ({ ...group, status })))
       .filter(({ failure_class: of }) => props.failure === undefined || props.failure === of);
   }, [abandoned.data, pending.data, props.status, props.failure]);

@@ -22,9 +22,9 @@ import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark, statusWords } from '../marks.tsx';
 import {
   type DlqSearch,
-  dlqFilters,
+  dlqFields,
   dlqPanels,
-  shownStatuses,
+  statusesShown,
   validateDlqSearch,
 } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
@@ -54,6 +54,7 @@ export function DlqPage(): ReactNode {
   const selection = useSelection(keys);
   const retryOne = useCallback((id: string) => void retries.retry([id]), [retries.retry]);
   const isGroups = search.view === 'groups';
+  const statuses = statusesShown(search.status);
   const main: UseQueryResult[] = [lists.abandoned, lists.pending];
   if (isGroups) main.push(groups.abandoned, groups.pending);
   return (
@@ -86,12 +87,16 @@ export function DlqPage(): ReactNode {
         <List
           queries={[lists.abandoned, lists.pending]}
           name="dead-letter queue"
-          isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
+          isEmpty={statuses.every((status) => isEmpty(lists[status]))}
           empty={
-            hasFilter(search, dlqFilters) ? (
+            hasFilter(search, dlqFields) ? (
               <Empty
-                title="No dead letter with these filters"
-                onClear={() => update(noneOf(dlqFilters))}
+                title={
+                  statuses.length === 0
+                    ? `No dead letter has a status “${search.status}”`
+                    : 'No dead letter with these filters'
+                }
+                onClear={() => update(noneOf(dlqFields))}
               />
             ) : (
               <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
@@ -136,16 +141,11 @@ function Clean({ at }: { at: number }): ReactNode {
 }
 
 /** The rows, those that are abandoned first. Rows whose retry is under way are left out. */
-function useRows(
-  lists: Lists,
-  only: DeadLetterStatus | undefined,
-  leaving: ReadonlySet<string>,
-): Delivery[] {
+function useRows(lists: Lists, only: string | undefined, leaving: ReadonlySet<string>): Delivery[] {
   const { abandoned, pending } = lists;
   return useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
-    return shownStatuses
-      .filter((status) => only === undefined || only === status)
+    return statusesShown(only)
       .flatMap((status) => data[status]?.data ?? [])
       .filter(({ id }) => !leaving.has(id));
   }, [abandoned.data, pending.data, only, leaving]);
