@@ -238,6 +238,27 @@ test('brings back a row whose retry did not get through', async () => {
   await banner(page).waitFor({ state: 'detached' });
 });
 
+test('shows no rows of another filter while a first load goes on or is tried again', async () => {
+  const page = await webhooks.openBlank({ expected: [/503 \(Service Unavailable\)/] });
+  const api = await standBetween(page);
+  await webhooks.openIn(page, '/dlq?tenant=acme');
+  await rowsOf(page).first().waitFor();
+  api.turn('failing');
+  await page.goto('/#/dlq?tenant=globex');
+  const failure = page.getByRole('alert').filter({ hasText: 'The service cannot answer' });
+  await failure.waitFor();
+  api.turn('hanging');
+  await failure.getByText('trying now').waitFor();
+  expect(await rowsOf(page).count()).toBe(0);
+
+  api.turn('fair');
+  await page.goto('/#/dlq?tenant=quiet');
+  await page.getByRole('heading', { name: 'No dead letter with these filters' }).waitFor();
+  api.turn('hanging');
+  await page.goto('/#/dlq?tenant=calm');
+  await page.getByLabel('Loading the dead-letter queue').waitFor();
+});
+
 test('says that a link has a status that is none, and asks for no job by it', async () => {
   const page = await webhooks.open('/dlq?status=abandonned', { expected: [/400 \(Bad Request\)/] });
   await page.getByRole('heading', { name: 'No dead letter has a status “abandonned”' }).waitFor();

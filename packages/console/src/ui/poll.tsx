@@ -1,5 +1,10 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
-import { type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import {
+  type QueryKey,
+  type UseQueryResult,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, type Params } from '../api/client.ts';
 import { formatAge } from './format.ts';
@@ -80,6 +85,8 @@ export function useRead<T>(
   const { params, isFresh = false, isWanted = true, isOne = isFresh } = options;
   const { everyMillis = isFresh ? null : pollMillis } = options;
   const { follow: [isUnderWay, closelyMillis] = [() => false, 0], staleMillis } = options;
+  const client = useQueryClient();
+  const hasFailed = () => (client.getQueryState(queryKey)?.errorUpdateCount ?? 0) > 0;
   const closely = usePolling(closelyMillis);
   const calmly = usePolling(everyMillis ?? 0);
   return useQuery<T>({
@@ -87,8 +94,11 @@ export function useRead<T>(
     enabled: isWanted,
     queryFn: ({ signal }) =>
       typeof from === 'string' ? api.get<T>(from, params, signal) : from(signal),
-    ...(isOne && { placeholderData: noPlaceholder }),
-    ...('known' in options && { placeholderData: () => options.known as never }),
+    // Once it has failed, the failure stands in its place, also while it is tried again.
+    placeholderData: (before) => {
+      if (hasFailed()) return undefined;
+      return ('known' in options ? options.known : isOne ? undefined : before) as never;
+    },
     ...(everyMillis !== null && {
       refetchInterval: (query) => {
         const { data } = query.state;

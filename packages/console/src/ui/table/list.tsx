@@ -31,10 +31,11 @@ type ListProps<Row> = Omit<DataTableProps<Row>, 'place' | 'isWaiting'> & {
 export function List<Row>(props: ListProps<Row>): ReactNode {
   const { queries, name, placeholders = 16, isEmpty, empty, place = '', ...table } = props;
   const failure = useFailure(...queries);
-  if (queries.every(({ data }) => data !== undefined)) {
-    if (isEmpty ?? table.rows.length === 0) return empty;
-    const isWaiting = queries.some(({ isPlaceholderData }) => isPlaceholderData);
-    return <DataTable {...table} place={place} isWaiting={isWaiting} />;
+  const isWaiting = queries.some(({ isPlaceholderData }) => isPlaceholderData);
+  const isNone = isEmpty ?? table.rows.length === 0;
+  // That there was nothing before says nothing of what is being read.
+  if (queries.every(({ data }) => data !== undefined) && !(isNone && isWaiting)) {
+    return isNone ? empty : <DataTable {...table} place={place} isWaiting={isWaiting} />;
   }
   return (
     <div className={classes.scroller}>
