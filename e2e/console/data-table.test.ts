@@ -4,7 +4,13 @@ import { expect, test } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
 import { listFindings } from './lib/axe.ts';
 import { type PageOptions, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
-import { startWebhookService } from './lib/webhook-service.ts';
+import {
+  abandonedCount,
+  pendingCount,
+  reportIncidents,
+  startWebhookService,
+  waitForCounts,
+} from './lib/webhook-service.ts';
 
 const webhooks = useConsole(startWebhookService);
 
@@ -247,12 +253,18 @@ test('says of each filter that a link sets what it is, and removes it by its ×'
 });
 
 test('filters the queue by what failed', async () => {
+  const { service, receiver } = webhooks;
+  receiver.answer(302);
+  await reportIncidents(service, 'acme', 3);
+  await waitForCounts(service, abandonedCount + 3, pendingCount);
   const page = await openQueue();
-  const all = await rowsOf(page).count();
   await page.getByRole('button', { name: 'More filters' }).click();
-  await page.getByLabel('Failure', { exact: true }).selectOption({ index: 1 });
-  await page.waitForURL(/failure=/);
-  await expect.poll(() => rowsOf(page).count(), patient).toBeLessThan(all);
+  const failure = page.getByLabel('Failure', { exact: true });
+  await failure.selectOption('redirect');
+  await page.waitForURL(/failure=redirect/);
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
+  await failure.selectOption('status');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(abandonedCount + pendingCount);
 });
 
 test('gives axe nothing to find', async () => {
