@@ -211,6 +211,15 @@ test('shows the filters of a phone once they are asked for, and how many are set
   expect(await tenant.isVisible()).toBe(false);
 });
 
+test('says how often it reads again what is looked for row by row', async () => {
+  const page = await webhooks.openList('/deliveries?tenant=acme');
+  await page.getByText('every 15 s').waitFor();
+  for (const place of ['/deliveries?status=abandoned', '/incidents?type=incident.created']) {
+    await page.goto(`/#${place}`);
+    await page.getByText('every 600 s').waitFor();
+  }
+});
+
 /** The fields of the filters that are seen. */
 const fieldsOf = (page: Page) =>
   page.locator('fieldset[aria-label^="Filters of"] :is(input, select):visible');

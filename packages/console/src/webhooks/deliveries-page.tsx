@@ -45,6 +45,7 @@ export function DeliveriesPage(): ReactNode {
         columns={columns}
         keyOf={idOf}
         query={list}
+        millis={list.millis}
         filters={filters}
         searched="text"
         filterWords={{ endpoint, class: failureWords, outcome: outcomeWords }}

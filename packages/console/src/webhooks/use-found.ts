@@ -6,6 +6,8 @@ import { pollMillis, type Searching, searchPollMillis, useRead, useReadOn } from
 /** A page of a list that is searched, and the search for it while that goes on. */
 export type Found<Row> = UseQueryResult<FoundPage<Row>> & {
   readonly searching: Searching<string> | null;
+  /** How often it is read again. */
+  readonly millis: number;
 };
 
 /** A search asks for so many pages at most; NEXT goes on from there. */
@@ -19,6 +21,7 @@ export function useFound<Row>(
   sought: readonly unknown[],
 ): Found<Row> {
   const isSearch = sought.some((value) => value !== undefined);
+  const millis = isSearch ? searchPollMillis : pollMillis;
   const { searching, readOn } = useReadOn<string, FoundPage<Row>>();
   const query = useRead<FoundPage<Row>>(
     queryKey,
@@ -32,9 +35,7 @@ export function useFound<Row>(
         mostLooks,
       });
     },
-    isSearch
-      ? { everyMillis: searchPollMillis, staleMillis: searchPollMillis }
-      : { everyMillis: pollMillis },
+    { everyMillis: millis, ...(isSearch && { staleMillis: millis }) },
   );
-  return { ...query, searching };
+  return { ...query, searching, millis };
 }

@@ -38,6 +38,7 @@ export function IncidentsPage(): ReactNode {
         columns={columns}
         keyOf={idOf}
         query={list}
+        millis={list.millis}
         filters={filters}
         searched="text"
         filterWords={{ endpoint, class: failureWords, deliveries: failedWords }}
