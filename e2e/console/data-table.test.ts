@@ -220,6 +220,39 @@ test('says how often it reads again what is looked for row by row', async () => 
   }
 });
 
+test('pages back the way that was taken, also after a reload and a step of the browser', async () => {
+  const page = await webhooks.openBlank({ viewport: { width: 1920, height: 900 } });
+  // Pages of ten rows in place of a hundred.
+  await page.route('**/webhook/deliveries?*', (route) =>
+    route.continue({ url: route.request().url().replace('limit=100', 'limit=10') }),
+  );
+  await webhooks.openIn(page, '/deliveries');
+  const firsts: string[] = [];
+  const press = (name: string) => page.getByRole('button', { name }).click();
+  const untilAt = (index: number) =>
+    page.locator(`tbody tr[data-key="${firsts[index]}"]:first-child`).waitFor();
+  for (let index = 0; index < 3; index += 1) {
+    await rowsOf(page).first().waitFor();
+    await page.locator('section[data-waiting="false"]').waitFor();
+    firsts.push((await rowsOf(page).first().getAttribute('data-key')) ?? '');
+    if (index === 2) break;
+    await press('NEXT ›');
+    await page.locator(`tr[data-key="${firsts[index]}"]`).waitFor({ state: 'detached' });
+  }
+  await rowsOf(page).first().click();
+  await page.getByRole('button', { name: 'Close delivery' }).waitFor();
+  await page.reload();
+  await press('‹ PREV');
+  await untilAt(1);
+  await page.goBack();
+  await untilAt(2);
+  await press('‹ PREV');
+  await untilAt(1);
+  await press('‹ PREV');
+  await untilAt(0);
+  expect(await page.getByRole('button', { name: '‹ PREV' }).isDisabled()).toBe(true);
+});
+
 /** The fields of the filters that are seen. */
 const fieldsOf = (page: Page) =>
   page.locator('fieldset[aria-label^="Filters of"] :is(input, select):visible');

@@ -2,14 +2,19 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useRef } from 'react';
 import { type PanelPlace, panelText, parsePanel } from './panel-place.ts';
 
-/** `replace`: the change is no step for Back. `isPanelStep`: it is one that only opens a panel. */
-type SearchOptions = { replace?: boolean; isPanelStep?: boolean };
+/** What an entry of the history says beside the view state. */
+type Step = {
+  /** Whether the entry differs from the one before only by the panel that it opens. */
+  isPanelStep?: boolean;
+  /** The cursors of the pages of a list through which this one was reached; undefined is that of the first. */
+  way?: readonly (string | undefined)[] | undefined;
+};
+
+/** `replace`: the change is no step for Back. */
+type SearchOptions = Step & { replace?: boolean };
 
 declare module '@tanstack/react-router' {
-  interface HistoryState {
-    /** Whether the entry differs from the one before only by the panel that it opens. */
-    isPanelStep?: boolean;
-  }
+  interface HistoryState extends Step {}
 }
 
 /** Changes the view state by a function of the one before: a step for Back, unless it replaces that one. */
@@ -51,7 +56,9 @@ export function useHashSearch<S extends object>(
         search: (before: Record<string, unknown>) => next(validate(before)),
         replace: options?.replace ?? false,
         // An entry that is replaced stays the step that it was.
-        state: options?.replace ? true : { isPanelStep: options?.isPanelStep ?? false },
+        state: options?.replace
+          ? true
+          : ({ way }) => ({ isPanelStep: options?.isPanelStep ?? false, way: options?.way ?? way }),
         resetScroll: false,
       });
     },

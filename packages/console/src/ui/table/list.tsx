@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useRef } from 'react';
+import type { ReactNode } from 'react';
 import type { Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../format.ts';
 import { FailurePanel, useFailure } from '../freshness.tsx';
@@ -106,7 +106,7 @@ export function PagedList<Row, Search extends PagedSearch>(
       <Pager
         list={query}
         cursor={search.cursor}
-        onCursor={(cursor) => update({ cursor } as Parameters<typeof update>[0])}
+        onCursor={(cursor, way) => update({ cursor } as Parameters<typeof update>[0], { way })}
         one={one}
         many={many}
       />
@@ -140,17 +140,17 @@ function Pager(props: {
   list: PagedListProps<unknown, unknown>['query'];
   /** The cursor of this page; undefined on the first one. */
   cursor: string | undefined;
-  onCursor: (cursor: string | undefined) => void;
+  /** Goes to another page, with the cursors of those through which it is reached. */
+  onCursor: (cursor: string | undefined, way: readonly (string | undefined)[]) => void;
   one: string;
   many: string;
 }): ReactNode {
   const { list, cursor, onCursor, one, many } = props;
   const { searching = null } = list;
   const [zone] = useZone();
-  const way = useRef<(string | undefined)[]>([]);
-  if (cursor === undefined) way.current = [];
   const next = list.data?.next_cursor ?? null;
   const isWaiting = list.isPlaceholderData;
+  const wayHere = () => (cursor === undefined ? [] : (window.history.state?.way ?? []));
   return (
     <div className={`row wrap end gap-8 flex-none line-over muted ${pageClasses.pager}`}>
       <span role="status">
@@ -161,16 +161,13 @@ function Pager(props: {
       {searching !== null && <Button onClick={searching.stop}>STOP</Button>}
       <Button
         disabled={cursor === undefined || isWaiting}
-        onClick={() => onCursor(way.current.pop())}
+        onClick={() => onCursor(wayHere().at(-1), wayHere().slice(0, -1))}
       >
         ‹ PREV
       </Button>
       <Button
         disabled={next === null || isWaiting}
-        onClick={() => {
-          way.current.push(cursor);
-          onCursor(next ?? undefined);
-        }}
+        onClick={() => onCursor(next ?? undefined, [...wayHere(), cursor])}
       >
         NEXT ›
       </Button>
