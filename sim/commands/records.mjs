@@ -439,10 +439,8 @@ function faultsOfOrder(rows, order) {
   const isByTime = order === 'oldest' || order === 'newest';
   const isDescending = order === 'desc' || order === 'newest';
   const keys = rows.map(({ key }) => (isByTime ? byTime(key) : key));
-  const sorted = keys.every(
-    (key, at) => at === 0 || compareKeys(keys[at - 1], key) < 0 !== isDescending,
-  );
-  return sorted ? [] : ['records came out of order'];
+  const isBehind = (key, at) => at === 0 || compareKeys(keys[at - 1], key) < 0 !== isDescending;
+  return keys.every(isBehind) ? [] : ['records came out of order'];
 }
 
 /** The key of a record in the order of time: of its tenant, when it was, and then where. */

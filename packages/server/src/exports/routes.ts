@@ -108,21 +108,12 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const parts = version?.parts;
     const { count } = await countInParts({ ...options, db }, slice, { parts, signal });
     return db.transaction(async (connection) => {
-      const link = await createLink(connection, body, {
-        format,
-        actor,
-        rowCount: count,
-        origin: options.publicUrl ?? '',
-      });
+      const of = { format, actor, rowCount: count, origin: options.publicUrl ?? '' };
+      const link = await createLink(connection, body, of);
       const { row_count, expires_at } = link;
-      await options.audit(connection, {
-        actor,
-        request,
-        action: 'export.link',
-        target: null,
-        tenant: body.tenant,
-        after: { ...body, format, row_count, expires_at },
-      });
+      const after = { ...body, format, row_count, expires_at };
+      const entry = { action: 'export.link', target: null, tenant: body.tenant, after };
+      await options.audit(connection, { actor, request, ...entry });
       return link;
     });
   }

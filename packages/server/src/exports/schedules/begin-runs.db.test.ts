@@ -1,103 +1,36 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { madeFolder } from '../../../test/folder.ts';
-import { createLog } from '../../platform/log.ts';
-import { type ObjectStore, storeUnavailable } from '../../platform/objects/objects.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest as store } from '../../records/read/testing/walk.ts';
-import type { WorkContext } from '../jobs/context.ts';
 import { dropPlaceSecrets } from '../jobs/delivery-queries.ts';
 import { cancelOpenJob, pruneJobs } from '../jobs/queries.ts';
 import { listGoneDeliveries, noteGoneExports } from '../jobs/sweep.ts';
-import { useTestExports } from '../jobs/testing/test-exports.ts';
-import { beginRuns, markRuns } from './begin-runs.ts';
+import { beginRuns } from './begin-runs.ts';
 import * as queries from './queries.ts';
-import { openTarget, parseTarget } from './target.ts';
-import { idsIn, idsOf } from './testing/delivered.ts';
+import { idsOf } from './testing/delivered.ts';
+import { useScheduleRuns } from './testing/runs.ts';
 
-const exports = useTestExports();
-const root = madeFolder();
-const tools = { roots: [root], log: createLog('silent'), onBegun() {} };
-const signal = new AbortController().signal;
-
-let tenants = 0;
+const runs = useScheduleRuns();
+const {
+  exports,
+  root,
+  schedule,
+  placeWith,
+  placeOfRun,
+  lead,
+  begin,
+  mark,
+  runWhole,
+  delivered,
+  lastId,
+  tools,
+  signal,
+} = runs;
 let tenant = '';
-const schedule = () => ({ tenant, id: `sch_${tenant}` });
-beforeEach(async () => {
-  tenant = `T${++tenants}`;
-  await exports.db.query(sql`delete from exports`);
-  await exports.db.query(sql`delete from export_schedules`);
-  const row: queries.NewRow = {
-    ...schedule(),
-    name: 'n',
-    cron: '0 2 * * *',
-    format: 'ndjson',
-    request: { tenant },
-    target: `${root}/{tenant}`,
-    access_key_id: null,
-    secret: null,
-    delivered_before: null,
-    due_at: null,
-    webhook: false,
-    created_by: 'test',
-    token_id: 'tok',
-  };
-  await queries.insertSchedule(exports.db, row);
+beforeEach(() => {
+  tenant = runs.tenantOf();
 });
-
-/** The place of deliveries, but something is done before an object is put. */
-function placeWith(
-  beforePut: (key: string) => void = () => {},
-  to = `${root}/{tenant}`,
-): Pick<WorkContext, 'openTarget'> {
-  return {
-    async openTarget() {
-      const target = parseTarget(to, [root]);
-      const own = await openTarget(target, undefined);
-      const put: ObjectStore['put'] = async (key, path, ending) => {
-        beforePut(key);
-        await own.put(key, path, ending);
-      };
-      return { place: root, store: { ...own, put } };
-    },
-  };
-}
-
-/** The place of a run as it is stored. */
-const placeOfRun = (
-  beforePut: (key: string) => void = () => {},
-): Pick<WorkContext, 'openTarget'> => ({
-  async openTarget(run) {
-    const found = await queries.findTarget(exports.db, run);
-    return placeWith(beforePut, found?.target).openTarget(run);
-  },
-});
-/** Leads the schedule to another place, a folder. */
-async function lead(target: string): Promise<void> {
-  await exports.db.transaction(async (connection) => {
-    const { id } = schedule();
-    const own = await queries.findSchedule(connection, { id, reach: null }, { forUpdate: true });
-    if (own === undefined) throw new Error('there is no schedule');
-    await queries.keepPlaceOfRun(connection, own);
-    const place = { target, access_key_id: null, secret: null };
-    await queries.updateSchedule(connection, { ...own, ...place });
-  });
-}
-
-const begin = async () => {
-  await queries.setDue(exports.db, schedule(), 'now');
-  return beginRuns({ ...tools, db: exports.db }, signal);
-};
-const mark = (place = placeWith()) => markRuns({ ...tools, ...exports.context(place) }, { signal });
-/** One look at what is to be done, as the loop of a process has it. */
-async function runWhole(): Promise<void> {
-  await begin();
-  await exports.work(placeWith());
-  await mark();
-}
-const delivered = () => idsIn(join(root, tenant));
 const killed = () => {
   throw new Error('killed');
 };
@@ -201,88 +134,6 @@ describe('a run', () => {
     expect(await queries.findTarget(exports.db, run)).toEqual({ ...place, secret: null });
   });
 
-  test('waits for a place that does not answer, and fails where the key is refused', async () => {
-    await exports.ingest(tenant, 20, 'a');
-    await begin();
-    await exports.work(
-      placeWith(() => {
-        throw storeUnavailable('The object cannot be written', 'the store says SlowDown');
-      }),
-    );
-    const id = await lastId();
-    expect(await exports.job(id)).toMatchObject({ state: 'waiting' });
-    expect(await begin()).toBe(0);
-    const refused = Object.assign(new Error('no'), {
-      name: 'AccessDenied',
-      $metadata: { httpStatusCode: 403 },
-    });
-    for (let n = 0; n < 5; n += 1) {
-      await exports.db.query(sql`update exports set due_at = null`);
-      await exports.work(
-        placeWith(() => {
-          throw storeUnavailable('It cannot be written', 'the store says AccessDenied', {
-            cause: refused,
-          });
-        }),
-      );
-    }
-    expect(await exports.job(id)).toMatchObject({ state: 'failed' });
-    const failed = await queries.findSchedule(exports.db, { id: schedule().id, reach: null });
-    expect(failed?.last_run?.error).toContain('AccessDenied');
-    await runWhole();
-    expect(await delivered()).toEqual(idsOf('a', 20).sort());
-  });
-
-  test('that gets on between outages waits its hour anew, and sends no file twice', async () => {
-    await exports.ingest(tenant, 100, 'a');
-    await begin();
-    const id = await lastId();
-    const sent: string[] = [];
-    const outage = placeWith((key) => {
-      if (sent.length % 2 === 1) {
-        sent.push('outage');
-        throw storeUnavailable('It cannot be written', 'connect ECONNREFUSED');
-      }
-      sent.push(key);
-    });
-    for (const _outage of [1, 2, 3]) {
-      await exports.work(outage);
-      expect(await exports.job(id)).toMatchObject({ state: 'waiting' });
-      await exports.db.query(sql`
-        update exports set due_at = null, waiting_since = waiting_since - interval '50 minutes'`);
-    }
-    await exports.work(placeWith((key) => void sent.push(key)));
-    const keys = sent.filter((key) => key !== 'outage');
-    expect(new Set(keys).size).toBe(keys.length);
-    await mark();
-    expect(await delivered()).toEqual(idsOf('a', 100).sort());
-  });
-
-  test('that finds its place away for a day delivers what came meanwhile, each record once', async () => {
-    const pass = sql`
-      update exports set finished_at = finished_at - interval '1 hour', due_at = null,
-        waiting_since = waiting_since - interval '40 minutes'`;
-    for (let hour = 0; hour < 24; hour += 1) {
-      await exports.ingest(tenant, 2, `hour-${hour}`);
-      await exports.db.query(pass);
-      await begin();
-      // Sometimes a part gets there, and nothing after it.
-      let puts = hour % 2;
-      const away = placeWith(() => {
-        if (puts === 0) throw storeUnavailable('It cannot be written', 'connect ECONNREFUSED');
-        puts -= 1;
-      });
-      await exports.work(away);
-    }
-    expect(await delivered()).toEqual([]);
-    for (let run = 0; run < 2; run += 1) {
-      await exports.db.query(pass);
-      await runWhole();
-    }
-    const all = Array.from({ length: 24 }, (_, hour) => idsOf(`hour-${hour}`, 2));
-    expect(await delivered()).toEqual(all.flat().sort());
-  });
-
   test('begins again an hour after it failed', async () => {
     await begin();
     await exports.db.query(sql`
@@ -382,13 +233,6 @@ test('what came for two stores and months goes out once from one segment', async
   expect(await exports.job(await lastId())).toMatchObject({ state: 'completed', rows_total: 4 });
   expect(await delivered()).toEqual(['A1', 'A2', 'B1', 'B2', 'first-0']);
 });
-
-async function lastId(): Promise<string> {
-  const [job] = await exports.db.query<{ id: string }>(
-    sql`select id from exports where tenant = ${tenant} order by created_at desc, id desc limit 1`,
-  );
-  return job?.id ?? '';
-}
 
 test('an erasure names the folders that have records of its days, and keeps files of other days', async () => {
   const line = (month: number) =>
