@@ -36,16 +36,21 @@ export function measureSlice(
   slice: Slice,
   cold?: ColdReader,
 ): Promise<Triple> {
-  return measure(db, slice, { cold, hasDigest: true });
+  return measure(db, slice, { cold, hasDigest: true, isLong: true });
 }
 
-/** Returns count and bytes alone, in a tenth of the time: for the digest cold records are read whole. */
+/**
+ * Returns count and bytes alone, in a tenth of the time: for the digest cold records are read whole. With a signal it may
+ * take long, until that aborts.
+ */
 export async function countSlice(
   db: Database | Queryable,
   slice: Slice,
   cold?: ColdReader,
+  signal?: AbortSignal,
 ): Promise<Pick<Triple, 'count' | 'bytes'>> {
-  const { count, bytes } = await measure(db, slice, { cold, hasDigest: false });
+  const how = { cold, hasDigest: false, isLong: signal !== undefined };
+  const { count, bytes } = await measure(db, slice, { ...how, ...(signal && { signal }) });
   return { count, bytes };
 }
 
@@ -53,7 +58,7 @@ export async function countSlice(
 async function measure(
   db: Database | Queryable,
   slice: Slice,
-  { cold, hasDigest }: { cold: ColdReader | undefined; hasDigest: boolean },
+  { cold, hasDigest, ...how }: { cold: ColdReader | undefined; hasDigest: boolean } & Long,
 ): Promise<Triple> {
   if (isCounted(slice)) {
     const isOneStatement = slice.dataset === undefined || slice.tags !== undefined;
@@ -62,7 +67,11 @@ async function measure(
   const { hot, found } = await readBothTiers<Triple, Record<keyof Triple, string>>(
     { db, cold },
     slice,
-    { readHot: sumRecords, coldSql: (paths, tagged) => sumSql(paths, tagged, { hasDigest }) },
+    {
+      ...how,
+      readHot: sumRecords,
+      coldSql: (paths, tagged) => sumSql(paths, tagged, { hasDigest }),
+    },
   );
   const sums = found.map(({ count, bytes, digest }) => ({
     count: Number(count),
@@ -80,18 +89,21 @@ async function measure(
 export function readBothTiers<Hot, Row extends Record<string, unknown>>(
   { db, cold }: { db: Database | Queryable; cold: ColdReader | undefined },
   slice: Slice,
-  options: GroupOptions & {
-    readonly readHot: (snapshot: Queryable, tagged: Slice) => Promise<Hot>;
-    readonly coldSql: (paths: readonly string[], tagged: Slice) => string;
-  },
+  options: Omit<GroupOptions, keyof Long> &
+    Long & {
+      readonly readHot: (snapshot: Queryable, tagged: Slice) => Promise<Hot>;
+      readonly coldSql: (paths: readonly string[], tagged: Slice) => string;
+    },
 ): Promise<{ hot: Hot; found: Row[] }> {
-  const { readHot, coldSql, ...others } = options;
+  const { readHot, coldSql, isLong, ...others } = options;
+  const how = { ...(isLong && { isLong }), ...(others.signal && { signal: others.signal }) };
   return readTwice(async () => {
-    const { hot, segments, tagged } = await inSnapshot(db, slice, async (snapshot, tagged) => ({
+    const read = async (snapshot: Queryable, tagged: Slice) => ({
       hot: await readHot(snapshot, tagged),
       segments: await listSliceSegments(snapshot, tagged),
       tagged,
-    }));
+    });
+    const { hot, segments, tagged } = await inSnapshot(db, slice, read, how);
     if (segments.length === 0) return { hot, found: [] };
     if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
     const statementOf = (paths: readonly string[]) => coldSql(paths, tagged);
@@ -99,17 +111,33 @@ export function readBothTiers<Hot, Row extends Record<string, unknown>>(
   });
 }
 
-/** One day of a store, which no part divides, may have many millions of hot records. */
+/**
+ * Whether the statement in PostgreSQL has no limit of time: one day of a store, which no part divides, may have many
+ * millions of hot records. It ends when the signal aborts.
+ */
+type Long = { readonly isLong?: boolean; readonly signal?: AbortSignal };
+
 function inSnapshot<T>(
   db: Database | Queryable,
   slice: Slice,
   work: (db: Queryable, tagged: Slice) => Promise<T>,
+  { isLong = false, signal }: Long = {},
 ): Promise<T> {
   const run = async (connection: Queryable) => work(connection, await withTags(connection, slice));
   if (!('transaction' in db)) return run(db);
   const runLong = async (connection: Connection) => {
+    if (!isLong) return run(connection);
     await allowLongStatements(connection);
-    return run(withLongAnswers(connection));
+    signal?.throwIfAborted();
+    const cancel = () => void connection.cancel().catch(() => {});
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await run(withLongAnswers(connection));
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : error;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
   };
   return db.transaction(runLong, { isolation: 'repeatable read' });
 }

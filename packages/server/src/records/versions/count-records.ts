@@ -13,7 +13,7 @@ import {
   toSlice,
 } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
-import { cutParts, findStretch, type StretchSize } from './pin-queries.ts';
+import { findStretch, type StretchSize } from './pin-queries.ts';
 import { withPin } from './pin-slice.ts';
 
 type Tools = { readonly db: Database; readonly cold: ColdReader; readonly cursorKey: Buffer };
@@ -61,20 +61,19 @@ export async function countRecords(
 }
 
 /**
- * Counts a slice whole, part by part where the counters cannot tell, so that no statement takes long. `parts` are those of
- * a version. Throws the reason of the signal, 500 `segment_damaged`.
+ * Counts a slice whole until the signal aborts, a version by its parts. Other slices are counted at once, because parts of
+ * many stores would each open most segments. Throws the reason of the signal, 500 `segment_damaged`.
  */
 export async function countInParts(
   { db, cold }: Omit<Tools, 'cursorKey'>,
   slice: Slice,
   { parts, signal }: { parts?: readonly KeyRange[] | null | undefined; signal: AbortSignal },
 ): Promise<{ count: number; bytes: number }> {
-  if (isCounted(slice)) return countSlice(db, slice, cold);
-  const tagged = await withTags(db, slice);
+  if (!parts) return countSlice(db, slice, cold, signal);
   const sum = { count: 0, bytes: 0 };
-  for (const range of parts ?? (await cutParts(db, tagged))) {
+  for (const range of parts) {
     signal.throwIfAborted();
-    const { count, bytes } = await countSlice(db, { ...tagged, range }, cold);
+    const { count, bytes } = await countSlice(db, { ...slice, range }, cold, signal);
     sum.count += count;
     sum.bytes += bytes;
   }

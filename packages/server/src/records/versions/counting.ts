@@ -137,6 +137,7 @@ export async function readContent(
     {
       readHot: (connection) => sumHot(connection, { slice, parts: ranges, rest }, signal),
       coldSql: (paths) => sumContentSql(paths, slice),
+      isLong: true,
       signal,
       timeoutMillis: coldMillis,
       rest: () => rest(signal),
