@@ -76,21 +76,20 @@ async function printConfig(context: Context): Promise<void> {
   const sections: Record<string, Row[]> = {};
   for (const kind of kinds) {
     const names = [...kind.key, ...Object.keys(kind.fields)];
-    const held = await kind.list(context, client);
-    sections[kind.section] = [...grouped(kind, held)].flatMap(([called, alike]) => {
-      if (alike.length > 1) {
-        const more = `note: more than one ${kind.one} is called ${called}: one of them is printed`;
-        context.note(printable(more));
-      }
-      return alike.slice(0, 1).map(({ row }) =>
-        Object.fromEntries(
-          names
-            .filter((name) => row[name] !== undefined)
-            .filter((name) => JSON.stringify(row[name]) !== JSON.stringify(kind.fields[name]))
-            .map((name) => [name, row[name]]),
-        ),
-      );
-    });
+    const groups = grouped(kind, await kind.list(context, client));
+    for (const [called, { length }] of groups) {
+      const more = `note: more than one ${kind.one} is called ${called}: one of them is printed`;
+      if (length > 1) context.note(printable(more));
+    }
+    const rows = [...groups.values()].flatMap((alike) => alike.slice(0, 1).map(({ row }) => row));
+    sections[kind.section] = rows.map((row) =>
+      Object.fromEntries(
+        names
+          .filter((name) => row[name] !== undefined)
+          .filter((name) => JSON.stringify(row[name]) !== JSON.stringify(kind.fields[name]))
+          .map((name) => [name, row[name]]),
+      ),
+    );
   }
   const { stringify } = await import('yaml');
   await context.out.write(stringify(sections, { lineWidth: 0, aliasDuplicateObjects: false }));

@@ -112,8 +112,9 @@ function streamedFile(
       }
     },
     difference(sink) {
-      const differing = rowDifference(counter?.rows() ?? rows, rows);
-      if (differing !== null) return differing;
+      const came = counter?.rows() ?? rows;
+      if (came !== rows)
+        return `${numberOf(came, 'row')} came, ${formatCount(rows)} were announced`;
       const announced = parseReprDigest(answer.trailer('repr-digest'));
       const sha256 = sink.sha256();
       if (announced === sha256) return null;
@@ -147,11 +148,6 @@ function suggestName(answer: FileAnswer, asked: StreamRequest): string {
   const words = [tenant, store, days].filter((word) => word !== undefined);
   const extension = fileExtension(asked.format, asked.compression);
   return `${words.join('-').replace(/[^\w.-]/g, '_')}${extension}`;
-}
-
-function rowDifference(rows: number, announced: number): string | null {
-  if (rows === announced) return null;
-  return `${numberOf(rows, 'row')} came, ${formatCount(announced)} were announced`;
 }
 
 const narrowing = ['kind', 'dataset', 'version', 'split'];
