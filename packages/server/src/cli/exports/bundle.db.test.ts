@@ -90,6 +90,8 @@ test('makes a folder of all splits, with checksums of all of it', async () => {
 
 test('a version without shares is one split, also where another had more', async () => {
   await ok('records versions bundle v1 --tenant T --dir whole');
+  await rm(path('whole/SHA256SUMS'));
+  await ends(cli('records versions bundle whole --tenant T --dir whole'), 1, ['validation']);
   await ok('records versions bundle whole --tenant T --dir whole --force');
   expect(await readdir(path('whole/data'))).toEqual(['train-00000-of-00001.parquet']);
   expect(await readdir(path('whole/manifests'))).toEqual(['train.json']);

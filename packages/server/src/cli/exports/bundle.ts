@@ -36,7 +36,16 @@ export async function makeBundle(
 ): Promise<void> {
   const { io } = context;
   const root = resolve(io.cwd, dir);
-  await checkNames(context, [join(dir, sumsName)], mayReplace);
+  const splits = splitsOf(version);
+  const names = splits.map(({ name }) => name);
+  const others = splitNames.filter((name) => !names.includes(name));
+  // Until the end it has no checksums, and is not whole; what readers find in it is of one version.
+  const stale = [
+    sumsName,
+    ...others.flatMap((name) => [dataName({ name }), manifestName({ name })]),
+  ];
+  const paths = stale.map((name) => join(dir, name));
+  await checkNames(context, paths, mayReplace);
   for (const folder of ['data', 'manifests']) {
     try {
       await makeFolders(join(root, folder));
@@ -45,12 +54,7 @@ export async function makeBundle(
       throw new AppError('file_unreadable', { detail, cause: error });
     }
   }
-  const splits = splitsOf(version);
-  const names = splits.map(({ name }) => name);
-  const others = splitNames.filter((name) => !names.includes(name));
-  const stale = others.flatMap((name) => [dataName({ name }), manifestName({ name })]);
-  // Until the end it has no checksums, and is not whole; what readers find in it is of one version.
-  for (const name of [sumsName, ...stale]) await rm(join(root, name), { force: true });
+  for (const name of stale) await rm(join(root, name), { force: true });
   const waiting: { split: Split; job: ExportJob }[] = [];
   for (const split of splits) {
     if (await isKept(root, split, version)) continue;
