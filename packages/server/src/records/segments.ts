@@ -13,13 +13,13 @@ export {
   listDaysOfSegments,
 } from './segments/queries.ts';
 export {
+  readDaysOfFiles,
   readSegmentDays,
   readSegmentKeys,
   readTenant,
   readWhole,
   SegmentFault,
 } from './segments/read-segment.ts';
-export { readSmallSegments } from './segments/read-small-segments.ts';
 export {
   addSegment,
   hotTriple,

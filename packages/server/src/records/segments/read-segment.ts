@@ -8,6 +8,7 @@ import {
   digestSql,
   digestSumOf,
   instantSql,
+  listOf,
   readSegments,
   vectorRows,
 } from './segment-sql.ts';
@@ -33,10 +34,7 @@ type ReadOptions = {
 };
 
 /** A day as DuckDB returns it. */
-export type DayOfFile = Record<
-  'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'last_at',
-  string
-> &
+type DayOfFile = Record<'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'last_at', string> &
   Record<'first_row' | 'last_row' | 'count' | 'bytes', string>;
 export type Misplaced = { store: string; day: string };
 
@@ -60,6 +58,66 @@ export async function readSegmentDays(
   }
   if (misplaced !== undefined) throw notInOrder(misplaced);
   return rows.map(toSegmentDay);
+}
+
+/** A segment as a local file, and the tenant whose records it must hold. */
+type SegmentFile = Pick<ReadOptions, 'tenant' | 'path'>;
+
+type DayOfFiles = DayOfFile & { filename: string; is_misplaced: boolean; is_uniform: boolean };
+
+/**
+ * Reads whole segments as `readSegmentDays` does, and returns by path their days or what is wrong. Of several, one
+ * statement reads all that are right: a tenth of the time for segments of 50 records.
+ */
+export async function readDaysOfFiles(
+  duckdb: DuckDb,
+  files: readonly SegmentFile[],
+  signal: AbortSignal,
+): Promise<Map<string, SegmentDay[] | SegmentFault>> {
+  const held = new Map<string, SegmentDay[] | SegmentFault>(
+    files.length > 1 ? await readTogether(duckdb, files, signal) : [],
+  );
+  for (const file of files) {
+    if (held.has(file.path)) continue;
+    const days = readSegmentDays(duckdb, { ...file, signal }).catch((error: unknown) => {
+      if (error instanceof SegmentFault) return error;
+      throw error;
+    });
+    held.set(file.path, await days);
+  }
+  return held;
+}
+
+/** What is no proper segment is left out, for `readSegmentDays` to tell why, or all are if the statement fails. */
+async function readTogether(
+  duckdb: DuckDb,
+  files: readonly SegmentFile[],
+  signal: AbortSignal,
+): Promise<Map<string, SegmentDay[]>> {
+  const held = new Map<string, SegmentDay[]>();
+  const sql = daysOfFilesSql(files.map(({ path }) => path));
+  const rows = await duckdb
+    .run<DayOfFiles>(sql, { timeoutMillis, signal })
+    .catch((error: unknown) => {
+      if (error instanceof DuckDbError) return [];
+      throw error;
+    });
+  const tenants = new Map(files.map(({ tenant, path }) => [path, tenant]));
+  const faulty = new Set<string>();
+  for (const row of rows) {
+    const { filename: path } = row;
+    const isRight =
+      row.is_uniform &&
+      !row.is_misplaced &&
+      !isScattered(row) &&
+      parseText(row.tenant) === tenants.get(path);
+    if (!isRight) faulty.add(path);
+    const days = held.get(path) ?? [];
+    days.push(toSegmentDay(row));
+    held.set(path, days);
+  }
+  for (const path of faulty) held.delete(path);
+  return held;
 }
 
 /** Reads a whole segment as `readSegmentDays` does, and tells where its row groups lie and which events it may hold. */
@@ -102,11 +160,11 @@ async function runOn<Row extends Record<string, unknown>>(
 }
 
 /** Returns whether rows of other days stand among those of a day. */
-export function isScattered({ first_row, last_row, count }: DayOfFile): boolean {
+function isScattered({ first_row, last_row, count }: DayOfFile): boolean {
   return Number(last_row) - Number(first_row) + 1 !== Number(count);
 }
 
-export function toSegmentDay(row: DayOfFile): SegmentDay {
+function toSegmentDay(row: DayOfFile): SegmentDay {
   return {
     store: parseText(row.store),
     day: row.day,
@@ -155,12 +213,33 @@ export function misplacedSql(path: string): string {
     limit 1`;
 }
 
+/** Whether a row does not follow the one before: `over ()` takes rows as they are read, without sorting. */
+function daysOfFilesSql(paths: readonly string[]): string {
+  return `
+    select filename, ${columnsOfDay}, coalesce(bool_or(is_misplaced), false) as is_misplaced,
+      (${uniformSql(paths)}) as is_uniform
+    from (
+      select ${columnsOfRow}, filename, lag(filename) over () = filename
+        and (lag(store) over (), lag(occurred_at) over (), lag(event_id) over ())
+          >= (store, occurred_at, event_id) as is_misplaced
+      from ${readSegments(paths)}
+    )
+    group by filename, tenant, store, day order by first_row`;
+}
+
+/** Whether all files have the same columns: otherwise DuckDB would turn values of one into the types of another. */
+function uniformSql(paths: readonly string[]): string {
+  return `
+    select count(*) = ${paths.length} * count(distinct (name, type, converted_type, logical_type))
+    from parquet_schema(${listOf(paths)})`;
+}
+
 /** What the columns of a day are computed from. */
-export const columnsOfRow = `tenant, store, occurred_at, ${dayOfRow} as day, bytes,
+const columnsOfRow = `tenant, store, occurred_at, ${dayOfRow} as day, bytes,
   file_row_number as row_number, ${digestSql} as digest`;
 
 /** The columns of DayOfFile. Names are returned as JSON, because that keeps a byte order mark at their start. */
-export const columnsOfDay = `to_json(tenant)::varchar as tenant, to_json(store)::varchar as store,
+const columnsOfDay = `to_json(tenant)::varchar as tenant, to_json(store)::varchar as store,
   day::varchar as day, min(row_number) as first_row, max(row_number) as last_row, count(*) as count,
   sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
   ${instantSql('min(occurred_at)')} as first_at, ${instantSql('max(occurred_at)')} as last_at`;

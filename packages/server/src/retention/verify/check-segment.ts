@@ -1,4 +1,4 @@
-import { rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
@@ -16,16 +16,13 @@ import { hashFile } from '../../platform/thread-hash.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import {
   dayKey,
-  isLiveSegment,
   isSameTriple,
-  readSegmentDays,
   type SegmentDay,
-  SegmentFault,
+  type SegmentFault,
   sumTriples,
 } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import { dropFilter, findWrongFilters } from './check-filters.ts';
-import { type CataloguedDay, type LiveSegment, listSegmentDays } from './queries.ts';
+import type { CataloguedDay, LiveSegment } from './queries.ts';
 import {
   counterAdvice,
   describeTriple,
@@ -47,53 +44,8 @@ export type Check = {
   signal: AbortSignal;
 };
 
-/**
- * Reads the object of a live segment whole, from the store itself, and compares it with the catalogue. A segment that
- * was replaced meanwhile is skipped: its object may be gone, and its successor is checked at its own place in the
- * catalogue or by the next verification. Returns whether nothing differs.
- */
-export async function checkSegment(
-  tools: VerifyTools,
-  segment: LiveSegment,
-  check: Check,
-): Promise<boolean> {
-  const problems = await findProblems(tools, segment, check);
-  if (problems.length > 0 && (await isLiveSegment(tools.db, segment))) check.report.add(problems);
-  check.report.advance({ segments: 1 });
-  return problems.length === 0;
-}
-
-async function findProblems(
-  { db, objects, duckdb }: VerifyTools,
-  segment: LiveSegment,
-  { newSpoolPath, report, rest, signal }: Check,
-): Promise<VerifyProblem[]> {
-  const inPlace = objects.pathOf(segment.object_key);
-  const path = inPlace ?? newSpoolPath();
-  const onChunk = (bytes: number) => {
-    report.advance({ bytes });
-    return rest(signal);
-  };
-  try {
-    const problem = await fetchObject(objects, segment, { path, signal, onChunk });
-    if (problem !== null) return [problem];
-    const held = await readSegmentDays(duckdb, { tenant: segment.tenant, path, signal });
-    await rest(signal);
-    report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
-    const problems = compareDays(segment, await listSegmentDays(db, [segment]), held);
-    if (problems.length > 0) return problems;
-    const wrong = await findWrongFilters({ db, duckdb }, [{ segment, path }], signal);
-    return wrong.size === 0 ? [] : [await dropFilter(db, segment)];
-  } catch (error) {
-    if (error instanceof SegmentFault) return [faultProblem(segment, error)];
-    throw error;
-  } finally {
-    if (inPlace === null) await rm(path, { force: true });
-  }
-}
-
 /** The problem of an object that has the right SHA-256 and is no proper segment all the same. */
-function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem {
+export function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem {
   const kind = fault.kind === 'order' ? 'order_mismatch' : 'object_damaged';
   const message = `The object is what the catalogue says was written, but ${fault.message}. Reads of it fail or pass over records. Restore the records from a copy, then verify again.`;
   return segmentProblem(kind, segment, message);

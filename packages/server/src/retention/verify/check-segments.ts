@@ -1,11 +1,12 @@
 import { rm } from 'node:fs/promises';
-import { readSmallSegments } from '../../records/segments.ts';
-import { findWrongFilters } from './check-filters.ts';
-import { checkInBatches } from './check-in-batches.ts';
+import { batchesOf } from '../../kernel/batches.ts';
+import { isLiveSegment, readDaysOfFiles, SegmentFault } from '../../records/segments.ts';
+import type { VerifyProblem } from '../schemas.contract.ts';
+import { dropFilter, findWrongFilters } from './check-filters.ts';
 import {
   type Check,
-  checkSegment,
   compareDays,
+  faultProblem,
   fetchObject,
   type VerifyTools,
 } from './check-segment.ts';
@@ -18,70 +19,93 @@ const segmentsOfBatch = 50;
 /** So many objects are fetched and hashed at once. */
 const fetchedAtOnce = 8;
 
-/** Checks live segments as `checkSegment` does, small ones a batch at a time. Returns those of which nothing differs. */
-export function checkSegments(
+/**
+ * Reads the objects of live segments whole, from the store itself, small ones a batch at a time, and compares them with
+ * the catalogue. A segment that was replaced meanwhile is skipped: its object may be gone, and its successor is checked
+ * at its own place in the catalogue or by the next verification. Returns those of which nothing differs.
+ */
+export async function checkSegments(
   tools: VerifyTools,
   segments: AsyncIterable<LiveSegment>,
   check: Check,
 ): Promise<LiveSegment[]> {
-  return checkInBatches(segments, {
-    most: segmentsOfBatch,
-    isLarge: ({ size_bytes }) => size_bytes > smallBytes,
-    findRight: (batch) => findRight(tools, batch, check),
-    checkOne: (segment) => checkSegment(tools, segment, check),
-    signal: check.signal,
-  });
+  const right: LiveSegment[] = [];
+  for await (const some of batchesOf(segments, segmentsOfBatch)) {
+    const large = some.filter(({ size_bytes }) => size_bytes > smallBytes);
+    const small = some.filter((segment) => !large.includes(segment));
+    for (const batch of [small, ...large.map((segment) => [segment])]) {
+      check.signal.throwIfAborted();
+      if (batch.length > 0) right.push(...(await checkBatch(tools, batch, check)));
+    }
+  }
+  return right;
 }
 
-/** Finds the segments of a batch of which nothing differs. */
-async function findRight(
-  { db, objects, duckdb }: VerifyTools,
+/** A segment of a batch, its object as a local file, and what is wrong with it. */
+type File = {
+  readonly segment: LiveSegment;
+  readonly path: string;
+  readonly problems: VerifyProblem[];
+};
+
+const isRight = ({ problems }: File) => problems.length === 0;
+
+async function checkBatch(
+  tools: VerifyTools,
   batch: readonly LiveSegment[],
-  { newSpoolPath, report, rest, signal }: Check,
-): Promise<ReadonlySet<LiveSegment>> {
-  const right = new Set<LiveSegment>();
-  const copies: string[] = [];
+  check: Check,
+): Promise<LiveSegment[]> {
+  const { db, objects, duckdb } = tools;
+  const { report, rest, signal } = check;
+  const inPlace = (segment: LiveSegment) => objects.pathOf(segment.object_key);
+  const files = batch.map<File>((segment) => {
+    return { segment, path: inPlace(segment) ?? check.newSpoolPath(), problems: [] };
+  });
   try {
-    const paths: (string | null)[] = [];
-    for (let at = 0; at < batch.length; at += fetchedAtOnce) {
-      const some = batch.slice(at, at + fetchedAtOnce).map(async (segment) => {
-        const inPlace = objects.pathOf(segment.object_key);
-        const path = inPlace ?? newSpoolPath();
-        if (inPlace === null) copies.push(path);
-        const problem = await fetchObject(objects, segment, { path, signal });
-        return problem === null ? path : null;
-      });
-      paths.push(...(await allEnded(some)));
-      await rest(signal);
-    }
-    const files = batch.flatMap(({ tenant }, i) => {
-      const path = paths[i] ?? null;
-      return path === null ? [] : [{ tenant, path }];
-    });
-    const held = await readSmallSegments(duckdb, files, signal);
+    await fetchAll(tools, files, check);
+    const read = files.filter(isRight).map(({ segment: { tenant }, path }) => ({ tenant, path }));
+    const held = await readDaysOfFiles(duckdb, read, signal);
     await rest(signal);
     const catalogued = await listSegmentDays(db, batch);
-    const alike = batch.flatMap((segment, i) => {
-      const path = paths[i] ?? '';
+    for (const [at, { segment, path, problems }] of files.entries()) {
       const days = held.get(path);
-      const said = catalogued.filter(({ place }) => place === i);
-      const isAlike = days !== undefined && compareDays(segment, said, days).length === 0;
-      return isAlike ? [{ segment, path }] : [];
-    });
-    const wrong = await findWrongFilters({ db, duckdb }, alike, signal);
-    for (const { segment } of alike) {
-      if (wrong.has(segment)) continue;
-      right.add(segment);
-      report.advance({ segments: 1, bytes: segment.size_bytes, records: segment.count });
+      if (days instanceof SegmentFault) problems.push(faultProblem(segment, days));
+      if (days === undefined || days instanceof SegmentFault) continue;
+      report.advance({ records: days.reduce((sum, day) => sum + day.count, 0) });
+      const said = catalogued.filter(({ place }) => place === at);
+      problems.push(...compareDays(segment, said, days));
     }
-    return right;
+    const wrong = await findWrongFilters(tools, files.filter(isRight), signal);
+    for (const { segment, problems } of files) {
+      if (wrong.has(segment)) problems.push(await dropFilter(db, segment));
+      if (problems.length > 0 && (await isLiveSegment(db, segment))) report.add(problems);
+      report.advance({ segments: 1 });
+    }
+    return files.filter(isRight).map(({ segment }) => segment);
   } finally {
-    await Promise.all(copies.map((copy) => rm(copy, { force: true })));
+    const copies = files.filter(({ segment }) => inPlace(segment) === null);
+    await Promise.all(copies.map(({ path }) => rm(path, { force: true })));
   }
 }
 
-/** Waits until all have ended, also when one fails, so that none writes a copy after they were removed. */
-async function allEnded<T>(works: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(works);
-  return Promise.all(works);
+/** Brings the objects of a batch to their paths, some at a time; of a large one it rests between its pieces. */
+async function fetchAll(
+  { objects }: VerifyTools,
+  files: readonly File[],
+  { report, rest, signal }: Check,
+): Promise<void> {
+  const onChunk = async (bytes: number) => {
+    report.advance({ bytes });
+    if (files.length === 1) await rest(signal);
+  };
+  for (let at = 0; at < files.length; at += fetchedAtOnce) {
+    const some = files.slice(at, at + fetchedAtOnce).map(async ({ segment, path, problems }) => {
+      const problem = await fetchObject(objects, segment, { path, signal, onChunk });
+      if (problem !== null) problems.push(problem);
+    });
+    // All have ended, also when one fails, so that none writes a copy after they were removed.
+    await Promise.allSettled(some);
+    await Promise.all(some);
+    if (files.length > 1) await rest(signal);
+  }
 }
