@@ -7,7 +7,7 @@ import { tenantOfFolder } from '../../records/segments.ts';
 import { listOverdueRemovals, type Removal } from '../mover/queries.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
-import type { VerifyTools } from './check-segment.ts';
+import type { VerifyTools } from './check-segments.ts';
 import { listUnknownObjects } from './queries.ts';
 
 /** The prefixes under which our objects lie. Others may use the bucket, too, with folders of the same names. */

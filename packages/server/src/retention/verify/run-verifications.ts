@@ -8,8 +8,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import type { Repeated } from '../../platform/work/repeat.ts';
 import { tenantFolder } from '../../records/segments.ts';
 import { checkCountersOf, eachTenant } from './check-counters.ts';
-import type { Check, VerifyTools } from './check-segment.ts';
-import { checkSegments } from './check-segments.ts';
+import { type Check, checkSegments, type VerifyTools } from './check-segments.ts';
 import { findOrphans, findOverdue, ourFolders } from './find-orphans.ts';
 import * as queries from './queries.ts';
 import { createReport } from './report.ts';

@@ -7,7 +7,7 @@ import { readJob, readJobs } from '../../platform/jobs/read-jobs.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { retentionContract } from '../contract.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
-import type { VerifyTools } from './check-segment.ts';
+import type { VerifyTools } from './check-segments.ts';
 import * as queries from './queries.ts';
 import { runOpenVerifications } from './run-verifications.ts';
 

@@ -19,7 +19,7 @@ import { segmentKey } from '../../../records/segments/segment-key.ts';
 import { spoolHotRows } from '../../../records/segments/spool.ts';
 import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
 import { countAnew } from '../../mover/testing/test-mover.ts';
-import type { VerifyTools } from '../check-segment.ts';
+import type { VerifyTools } from '../check-segments.ts';
 
 export type ColdData = VerifyTools & {
   readonly db: TestDatabase;

@@ -5,7 +5,7 @@ import { use } from '../../../../test/use.ts';
 import { newId } from '../../../kernel/ids.ts';
 import { findJob } from '../../../platform/jobs/queries.ts';
 import type { VerificationRow } from '../../schemas.contract.ts';
-import type { VerifyTools } from '../check-segment.ts';
+import type { VerifyTools } from '../check-segments.ts';
 import { insertVerification, type VerifyScope, withProblems } from '../queries.ts';
 import { runOpenVerifications } from '../run-verifications.ts';
 import { type ColdData, createColdData } from './cold-data.ts';
