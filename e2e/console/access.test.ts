@@ -1,8 +1,16 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { listFindings } from './lib/axe.ts';
-import { confirm, drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import {
+  confirm,
+  confirmDialog,
+  drawerOf,
+  patient,
+  recordRows as rowsOf,
+  useConsole,
+} from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
+import { holdBack } from './lib/weather.ts';
 
 const filled = useConsole(startFilled);
 
@@ -57,6 +65,21 @@ test('a fault of a new token stands at its field', async () => {
   await confirm(page, filled.service.token);
   await drawerOf(page).locator('[id$="-error"]').first().waitFor();
   expect(await drawerOf(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+});
+
+test('a panel stays open until the secret is there that is shown in it', async () => {
+  const page = await filled.openList('/access?panel=new-token', { expected: [stepUp] });
+  await drawerOf(page).getByLabel('Name').fill('Lou');
+  await button(page, 'Make the token').click();
+  await confirmDialog(page).waitFor();
+  const release = await holdBack(page, 'POST', '**/api/v1/tokens');
+  await confirm(page, filled.service.token);
+  await confirmDialog(page).waitFor({ state: 'detached' });
+  await button(page, 'Close the new token').click();
+  await page.getByText(/^Not closed/).waitFor();
+  release();
+  const secret = drawerOf(page).locator('code').first();
+  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
 });
 
 test('a session that is ended asks to sign in again, wherever it is', async () => {

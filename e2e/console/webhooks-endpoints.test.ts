@@ -8,6 +8,7 @@ import {
   recordRows as rowsOf,
   useConsole,
 } from './lib/browser.ts';
+import { holdBack } from './lib/weather.ts';
 import { reportIncidents, startWebhookService, waitForCounts } from './lib/webhook-service.ts';
 
 const webhooks = useConsole(() => startWebhookService(true));
@@ -207,6 +208,28 @@ test('leaves an endpoint enabled that somebody else enabled while the question w
   });
   expect(endpoint.enabled).toBe(true);
   receiver.answer(500);
+});
+
+test('closes by a late answer no panel that was opened since', async () => {
+  const { service, receiver } = webhooks;
+  const body = { tenant: 'umbrella', url: `${receiver.url}/umbrella/in` };
+  const { id } = (await service.call('POST', '/webhook/endpoints', { body })).json;
+  const page = await webhooks.open(`/endpoints?panel=endpoint/${id}`, {
+    viewport: { width: 1920, height: 900 },
+    expected: [/403 \(Forbidden\)/],
+  });
+  await drawerOf(page).getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await confirmDialog(page).waitFor();
+  const release = await holdBack(page, 'DELETE', `**/webhook/endpoints/${id}`);
+  await confirm(page, service.token);
+  await confirmDialog(page).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'New endpoint' }).click();
+  await drawerOf(page).getByLabel('Tenant').fill('hooli');
+  release();
+  await page.getByText(/^Deleted /).waitFor();
+  await rowsOf(page).filter({ hasText: 'umbrella' }).waitFor({ state: 'detached' });
+  expect(await drawerOf(page).getByLabel('Tenant').inputValue()).toBe('hooli');
 });
 
 test('asks what becomes of a backlog when an endpoint is enabled, and discards it by choice', async () => {

@@ -36,3 +36,16 @@ export async function standBetween(page: Page): Promise<{ turn(weather: Weather)
 
 /** The line that says what failed, while something does. */
 export const banner = (page: Page) => page.locator('[data-failing]');
+
+/** Holds such requests back until the function is called that it answers. */
+export async function holdBack(page: Page, method: string, url: string): Promise<() => void> {
+  let release = () => {};
+  const gate = new Promise<void>((open) => {
+    release = open;
+  });
+  await page.route(url, async (route) => {
+    if (route.request().method() === method) await gate;
+    await route.continue();
+  });
+  return release;
+}

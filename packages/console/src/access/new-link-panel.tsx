@@ -51,6 +51,7 @@ function LinkForm({ onMade }: { onMade: (link: MadePortalLink) => void }): React
     first: { tenant: '', subject: '', seconds: '3600', isReading: false },
     call: (values) => api.post<MadePortalLink>('/webhook/portal-links', toNewLink(values)),
     onDone: onMade,
+    hasSecret: true,
     changes: accessKey,
   });
   return (

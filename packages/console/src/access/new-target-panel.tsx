@@ -72,6 +72,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
     },
     call: (values) => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
     onDone: onMade,
+    hasSecret: true,
     changes: noticesKey,
     renamed: { url: 'address', to: 'address' },
   });

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes, scopeTexts } from '../api/values.ts';
+import { useCloseWithSecret } from '../ui/act.ts';
 import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
 import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
@@ -81,6 +82,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
     },
     call: (values) => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
     onDone: onMade,
+    hasSecret: true,
     changes: accessKey,
   });
   const { values, faults, set } = form;
@@ -153,6 +155,7 @@ export function RotatePanel({ id, onClose }: { id: string; onClose: () => void }
         overlap_seconds: Number(seconds),
       }),
     onDone: setMade,
+    hasSecret: true,
     changes: accessKey,
   });
   return (
@@ -161,7 +164,7 @@ export function RotatePanel({ id, onClose }: { id: string; onClose: () => void }
       title={made?.name ?? id}
       id="rotate"
       closeLabel="Close the rotation"
-      onClose={onClose}
+      onClose={useCloseWithSecret(onClose)}
     >
       <PanelBody>
         {made === null ? (

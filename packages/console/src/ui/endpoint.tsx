@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { DeliveryHours, Endpoint } from '../api/types.ts';
 import { Sparkline } from './chart/sparkline.tsx';
-import { formatShare } from './format.ts';
+import { formatShare, visibleText } from './format.ts';
 import { AbandonedIcon, FailingIcon, OkIcon, PendingIcon, RunningIcon } from './icons.tsx';
 import { CutText } from './marks.tsx';
 import { countOf } from './words.ts';
@@ -86,6 +86,11 @@ function sum(numbers: readonly number[]): number {
 /** Where an endpoint is: its URL, or that its receiver fetches what waits. */
 export function placeOf({ type, url }: Pick<Endpoint, 'type' | 'url'>): string {
   return type === 'pull' ? 'polled by its receiver' : url;
+}
+
+/** What an endpoint is called, or else where it is. */
+export function shownTarget(endpoint: Pick<Endpoint, 'name' | 'type' | 'url'>): string {
+  return visibleText(endpoint.name ?? placeOf(endpoint).replace(/^https?:\/\//, ''));
 }
 
 /** A URL, cut in its middle if there is too little room. */

@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { useCloseWithSecret } from './act.ts';
 import { Copied } from './copy-button.tsx';
 import { Panel, PanelBody } from './panel.tsx';
 
@@ -12,7 +13,7 @@ export function MakePanel<Made>(props: {
   children: (made: Made) => ReactNode;
   onClose: () => void;
 }): ReactNode {
-  const { what, nameOf, form, children, onClose } = props;
+  const { what, nameOf, form, children } = props;
   const [made, setMade] = useState<Made | null>(null);
   return (
     <Panel
@@ -20,7 +21,7 @@ export function MakePanel<Made>(props: {
       title={made === null ? '' : nameOf(made)}
       id={`new-${what}`}
       closeLabel={`Close the new ${what}`}
-      onClose={onClose}
+      onClose={useCloseWithSecret(props.onClose)}
     >
       <PanelBody>{made === null ? form(setMade) : children(made)}</PanelBody>
     </Panel>

@@ -10,7 +10,7 @@ type NameOf<Values, Value> = {
 
 /** What a form holds, the call that sends it, and what the service refused by field, until the next change. */
 export function useForm<Values extends object, Answer>(
-  form: Pick<Act<Answer, void>, 'onDone' | 'changes'> & {
+  form: Pick<Act<Answer, void>, 'onDone' | 'hasSecret' | 'changes'> & {
     /** What it holds at first. */
     readonly first: Values | (() => Values);
     readonly call: (values: Values) => Promise<Answer>;

@@ -99,6 +99,7 @@ export type PagePanel<Kind extends string> = {
   readonly idOf: (kind: Kind) => string | undefined;
   /** Opens a panel. `isInside` means that closing it leads back to the panel that is open now. */
   readonly open: (kind: Kind, id?: string, options?: { isInside?: boolean }) => void;
+  /** Closes this panel, if it is still open. */
   readonly close: () => void;
 };
 
@@ -119,11 +120,13 @@ export function usePanel<Kind extends string>(
     current.current.update(next, isStep ? { isPanelStep: true } : { replace: true });
   }, []);
   const close = useCallback(() => {
+    // An answer that comes late has its own panel to close, and none that was opened since.
+    if (current.current.text !== text) return;
     // The entry of the history tells this also after a reload, and after steps away from it and back.
     const { isPanelStep = false } = window.history.state ?? {};
     if (isPanelStep) window.history.back();
     else current.current.update(undefined, { replace: true });
-  }, []);
+  }, [text]);
   const idOf = useCallback((kind: Kind) => (place?.kind === kind ? place.id : undefined), [place]);
   return { place, idOf, open, close };
 }

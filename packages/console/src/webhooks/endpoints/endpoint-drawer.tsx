@@ -7,9 +7,9 @@ import type {
   PingedDelivery,
   ToldEndpoint,
 } from '../../api/types.ts';
-import { changedBut, useAct } from '../../ui/act.ts';
+import { changedBut, useAct, useCloseWithSecret } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { backlogText, placeOf } from '../../ui/endpoint.tsx';
+import { backlogText, shownTarget } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
@@ -63,7 +63,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       title={endpoint === undefined ? (isNew ? '' : id) : shownTarget(endpoint)}
       id={id}
       closeLabel="Close endpoint"
-      onClose={onClose}
+      onClose={useCloseWithSecret(onClose)}
     >
       {endpoint !== undefined && hasScope('endpoints:manage') && (
         <EndpointActions
@@ -117,11 +117,6 @@ function HeldBack({ since, until }: NonNullable<Endpoint['held_back']>): ReactNo
       <Instant at={since} /> to <Instant at={until} />: not replayed yet
     </>
   );
-}
-
-/** What an endpoint is called, or else where it is. */
-function shownTarget(endpoint: Endpoint): string {
-  return visibleText(endpoint.name ?? placeOf(endpoint).replace(/^https?:\/\//, ''));
 }
 
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
@@ -210,10 +205,13 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       notify({ text: `${done} ${shownTarget(endpoint)}` });
     },
   );
-  const rotate = useAction(
-    () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
-    props.onSecret,
-  );
+  const rotate = useAct({
+    call: () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
+    onDone: props.onSecret,
+    failed: 'Not done',
+    hasSecret: true,
+    changes: webhooksKey,
+  });
   const endOld = useAction(
     () => api.post<Endpoint>(`${path}/end-old-secrets`, undefined),
     () => notify({ text: 'Only the present secret signs now' }),

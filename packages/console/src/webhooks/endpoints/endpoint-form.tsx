@@ -9,6 +9,7 @@ import type {
   NewEndpoint,
 } from '../../api/types.ts';
 import { orderings, stuckRules } from '../../api/values.ts';
+import { shownTarget } from '../../ui/endpoint.tsx';
 import { ActionForm } from '../../ui/form.tsx';
 import { ShownOnce } from '../../ui/make-panel.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -126,6 +127,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       setBefore(now);
       form.set(now);
     },
+    hasSecret: endpoint === undefined,
     changes: endpointsKey,
   });
   const { values, faults, set } = form;
@@ -310,7 +312,7 @@ export function SecretDialog(props: {
       withCloseButton={false}
       centered
       size={520}
-      title="The secret of the endpoint"
+      title={`The secret of the endpoint ${endpoint === null ? '' : shownTarget(endpoint)}`}
     >
       {endpoint !== null && (
         <ShownOnce
