@@ -57,3 +57,12 @@ export function useForm<Values extends object, Answer>(
     }),
   };
 }
+
+/** The fields of a form that are not as they were before. */
+export function differing<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
+  const old = new Map<string, unknown>(Object.entries(before));
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)),
+  );
+  return Object.fromEntries(changed) as Partial<Fields>;
+}

@@ -13,6 +13,7 @@ import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { differing } from '../../ui/use-form.ts';
 import { countOf } from '../../ui/words.ts';
 import { policyPath, retentionKey } from '../calls.ts';
 import classes from './tenant.module.css';
@@ -85,13 +86,8 @@ function usePolicyForm(policy: RetentionPolicy) {
   const [isAsking, setAsking] = useState(false);
   // Somebody else has changed the policy. All is sent at once, so the form takes over what was not typed here.
   if (base.updated_at !== policy.updated_at) {
-    const [was, is] = [valuesOf(base), valuesOf(policy)];
     setBase(policy);
-    setValues({
-      hotDays: values.hotDays === was.hotDays ? is.hotDays : values.hotDays,
-      deleteDays: values.deleteDays === was.deleteDays ? is.deleteDays : values.deleteDays,
-      hold: values.hold === was.hold ? is.hold : values.hold,
-    });
+    setValues({ ...valuesOf(policy), ...differing(valuesOf(base), values) });
   }
   const save = useAct({
     call: () => api.put<RetentionPolicy>(policyPath(policy.tenant), changeOf(values)),

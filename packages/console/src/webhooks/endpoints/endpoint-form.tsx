@@ -13,7 +13,7 @@ import { shownTarget } from '../../ui/endpoint.tsx';
 import { ActionForm } from '../../ui/form.tsx';
 import { ShownOnce } from '../../ui/make-panel.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { useForm } from '../../ui/use-form.ts';
+import { differing, useForm } from '../../ui/use-form.ts';
 import { useOnlyTenant } from '../only-tenant.ts';
 import { endpointPath, endpointsKey } from '../query-keys.ts';
 import {
@@ -226,14 +226,6 @@ export function toChange(before: FormValues, values: FormValues): EndpointChange
   const { delivery, ...rest } = parsed(values);
   const changed = nullIfEmpty(differing(old, delivery));
   return { ...differing(oldRest, rest), ...(changed && { delivery: changed }) };
-}
-
-function differing<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
-  const old = new Map<string, unknown>(Object.entries(before));
-  const changed = Object.entries(after).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)),
-  );
-  return Object.fromEntries(changed) as Partial<Fields>;
 }
 
 function withoutNulls(fields: object): Record<string, unknown> {
