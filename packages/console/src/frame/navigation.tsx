@@ -3,7 +3,7 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useId } from 'react';
 import type { DeadLetters } from '../api/types.ts';
 import { formatCount } from '../ui/format.ts';
-import { noPlaceholder, useRead } from '../ui/poll.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { deadLettersKey, dlqKey } from '../webhooks/query-keys.ts';
 import frameClasses from './frame.module.css';
@@ -138,7 +138,6 @@ function useAbandonedCount(isOnPage: boolean): number | undefined {
   const ofPage = useQuery<DeadLetters>({
     queryKey: deadLettersKey({ status: 'abandoned' }),
     enabled: false,
-    placeholderData: noPlaceholder,
   });
   if (!isAdmin) return undefined;
   const newest = isOnPage ? (ofPage.data ?? own.data) : own.data;

@@ -1,12 +1,11 @@
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { ApiError, api } from '../api/client.ts';
 import type { DatasetRow, Page } from '../api/types.ts';
 import { namesOf, pathOf } from '../records/search.ts';
 import { formatCount } from '../ui/format.ts';
 import { parseSlicePath, stringifySearch } from '../ui/hash-state.ts';
 import { describeFailure } from '../ui/outage.ts';
-import { noPlaceholder } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { pathText } from '../ui/words.ts';
@@ -90,7 +89,6 @@ function useId(text: string): Search {
       return findId(kindOfId, id, { tenant, signal }).catch(unlessUnknown);
     },
     enabled: id !== '' && isAllowed,
-    placeholderData: noPlaceholder,
     staleTime: 0,
     gcTime: 0,
   });
@@ -142,6 +140,7 @@ function useSlices(text: string, isOfTenant: boolean) {
         : findSlices(path.toUpperCase(), isOfTenant, signal);
     },
     enabled: path !== '' && isAllowed,
+    placeholderData: keepPreviousData,
   });
   if (!isAllowed || text.trim() === '') return { rows: [], state: null, isSearching: false };
   // Until the answer for this text is there, the rows shown belong to the previous text.

@@ -1,6 +1,5 @@
 import { Button } from '@mantine/core';
 import {
-  keepPreviousData,
   notifyManager,
   type Query,
   QueryClient,
@@ -35,9 +34,9 @@ type Watched = { readonly state: QueryState };
 export const statusLineId = 'status-line';
 
 /**
- * Makes the query client with the policy for every query. The data of the previous key stays while the next loads. A
- * failure is shown at once, and tried again if it may pass (5xx, no connection, 429: after 2 s, doubling to 12 s;
- * never after another 4xx). Nothing is polled unless a page asks for it by `usePolling`.
+ * Makes the query client with the policy for every query. A failure is shown at once, and tried again if it may pass
+ * (5xx, no connection, 429: after 2 s, doubling to 12 s; never after another 4xx). Nothing is polled unless a page asks
+ * for it by `usePolling`.
  */
 export function createQueryClient(random: () => number = Math.random): {
   client: QueryClient;
@@ -64,7 +63,6 @@ export function createQueryClient(random: () => number = Math.random): {
         // The library would trust navigator.onLine, which knows about the network, not about the service.
         networkMode: 'always',
         staleTime: 10_000,
-        placeholderData: keepPreviousData,
       },
       mutations: { networkMode: 'always' },
     },

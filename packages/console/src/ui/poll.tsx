@@ -65,7 +65,7 @@ type ReadOptions<T> = {
   readonly isFresh?: boolean;
   readonly params?: Params;
   readonly isWanted?: boolean;
-  /** Whether the data of another key must not be shown meanwhile, as it would be otherwise. */
+  /** Whether the data of the key before must not be shown meanwhile, as it is otherwise. */
   readonly isOne?: boolean;
   /** What is known of it before it is read. */
   readonly known?: T | undefined;
@@ -112,11 +112,6 @@ export function useRead<T>(
 
 /** For `staleMillis` of what never changes. */
 export const neverStale = Number.POSITIVE_INFINITY;
-
-/** For `placeholderData`, where the data of another key, which the client would keep, must not be shown. */
-export function noPlaceholder(): undefined {
-  return undefined;
-}
 
 /** The beginning of the query keys of everything about export jobs. Whoever makes a job invalidates it. */
 export const exportsKey = ['exports'] as const;

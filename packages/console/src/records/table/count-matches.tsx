@@ -35,8 +35,7 @@ export function useCount(filter: Params | null, isAtOnce = false) {
     },
   });
   return {
-    // What was counted with another filter says nothing of this one.
-    data: query.isPlaceholderData ? undefined : query.data,
+    data: query.data,
     soFar: query.isFetching ? soFar : null,
     error: query.error,
     isCounting: isWanted && query.isFetching,

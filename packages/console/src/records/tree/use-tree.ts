@@ -9,7 +9,7 @@ import {
 import { useCallback, useMemo, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { usePolling } from '../../ui/freshness.tsx';
-import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
+import { calmPollMillis } from '../../ui/poll.tsx';
 import {
   type BranchPage,
   branchGcMillis,
@@ -80,7 +80,6 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
     queries: observed.map((page, index) => ({
       queryKey: branchPageKey(page),
       queryFn: ({ signal }: { signal: AbortSignal }) => fetchBranchPage(client, page, signal),
-      placeholderData: noPlaceholder,
       gcTime: branchGcMillis,
       // Only the root is polled: what changed below it is found through the parents, see fetchBranchPage.
       ...(page.branch === '' && index < polledPages
