@@ -95,8 +95,8 @@ function addressesOf(
 /**
  * Gives a token another secret; the result is the only place where it ever shows. `secret` is what the call was made with,
  * null in a console session, and `session` the hash of that; `isOneOfTwo` where one may have to confirm what another asks
- * for. Throws 403 `rotation_refused` and `secret_rotated_out`, and 404
- * `token_not_found`. Call it in a transaction of its own, because it takes a lock.
+ * for. Throws 403 `rotation_refused` and `secret_rotated_out`, and 404 `token_not_found`. Call it in a transaction of its
+ * own, because it takes a lock.
  */
 export async function rotateToken(
   db: Queryable,
