@@ -20,6 +20,11 @@ test('brings a row back that the service refuses to retry, and says why', async 
   await messages(page).getByText('Not retried').waitFor();
   await page.locator(`tr[data-key="${key}"]`).waitFor();
   expect(await rowsOf(page).count()).toBe(15);
+  // What was selected comes back so.
+  await rowsOf(page).nth(1).getByRole('checkbox').check();
+  await page.getByRole('button', { name: 'Retry 1 selected' }).click();
+  await messages(page).getByText('Not retried').nth(1).waitFor();
+  await page.getByRole('button', { name: 'Retry 1 selected' }).waitFor();
   await service.call('PATCH', path, { body: { enabled: true } });
 });
 

@@ -8,14 +8,18 @@ export type Selection = {
   readonly setAll: (isSelected: boolean) => void;
 };
 
-/** Keeps which of the rows shown are selected. A row that leaves the list also leaves the selection, for good. */
-export function useSelection(shown: readonly string[]): Selection {
+/**
+ * Keeps which of the rows shown are selected. A row that leaves the list also leaves the selection, for good, unless it is
+ * `away`, from where it may come back.
+ */
+export function useSelection(shown: readonly string[], away: ReadonlySet<string>): Selection {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const rows = useRef(shown);
   rows.current = shown;
   const last = useRef<string | null>(null);
   const keys = useMemo(() => new Set(shown.filter((key) => chosen.has(key))), [shown, chosen]);
-  if (keys.size < chosen.size) setChosen(keys);
+  const kept = [...chosen].filter((key) => keys.has(key) || away.has(key));
+  if (kept.length < chosen.size) setChosen(new Set(kept));
   const toggle = useCallback((key: string, isRange: boolean) => {
     const from = isRange ? last.current : null;
     last.current = key;

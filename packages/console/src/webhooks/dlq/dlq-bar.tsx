@@ -12,7 +12,13 @@ import { panelHref } from '../../ui/panel-place.ts';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { useEndpointNames } from '../endpoint-names.ts';
 import { StatusMark } from '../marks.tsx';
-import { type DlqSearch, dlqFilters, dlqGroupFilters, shownStatuses } from '../search.ts';
+import {
+  type DlqSearch,
+  dlqFilters,
+  dlqGroupFilters,
+  shownStatuses,
+  statusesShown,
+} from '../search.ts';
 
 type DlqBarProps = {
   search: DlqSearch;
@@ -32,7 +38,9 @@ export function DlqBar(props: DlqBarProps): ReactNode {
   const { search, update, counts, selected } = props;
   const endpoints = useEndpointNames(search.tenant);
   const isGroups = search.view === 'groups';
-  const isEmpty = Object.values(props.lists).every(({ data }) => data?.total === 0);
+  const isEmpty = statusesShown(search.status).every(
+    (status) => props.lists[status].data?.total === 0,
+  );
   return (
     <>
       <div className={classes.bar}>

@@ -51,7 +51,7 @@ export function DlqPage(): ReactNode {
   const retries = useRetries();
   const rows = useRows(lists, search.status, retries.leaving);
   const keys = useMemo(() => rows.map(idOf), [rows]);
-  const selection = useSelection(keys);
+  const selection = useSelection(keys, retries.leaving);
   const retryOne = useCallback((id: string) => void retries.retry([id]), [retries.retry]);
   const isGroups = search.view === 'groups';
   const statuses = statusesShown(search.status);

@@ -221,6 +221,19 @@ test.each<[string, (real: ObjectStore, isMeant: (key: string) => boolean) => Par
   expect(await verified()).toEqual(segments.slice(0, -1));
 });
 
+test('a disk that gives nothing is no damage of every object', async () => {
+  const fail = async () => {
+    throw fromFileSystem(badSector, 'The store cannot be read');
+  };
+  const list = () => ({ [Symbol.asyncIterator]: () => ({ next: fail }) });
+  const objects: ObjectStore = { ...data.objects, head: fail, list };
+  expect(await data.verifyAll({}, { ...data, objects })).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining('EIO'),
+    problem_count: 0,
+  });
+});
+
 test('what is not what was written is not given to DuckDB, and costs the others nothing', async () => {
   await truncate(await data.pathOfSegment(last), 100);
   const { duckdb, count } = countStatements();

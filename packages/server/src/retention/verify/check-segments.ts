@@ -7,6 +7,7 @@ import type { Log } from '../../platform/log.ts';
 import {
   fromFileSystem,
   isDiskFault,
+  markerName,
   ObjectMissing,
   type ObjectStore,
   systemCode,
@@ -201,6 +202,8 @@ async function fetchObject(
     const fault = fromFileSystem(error, 'The object cannot be read');
     const isOfDisk = fault instanceof AppError && isDiskFault(fault.cause);
     if (!isOfDisk || objects.pathOf(key) === null) throw error;
+    // Where the disk gives nothing at all, this throws: then it is the store, and no single object of it.
+    for await (const _ of objects.list(markerName, signal)) break;
     return problem('object_damaged', fault.detail);
   }
 }
