@@ -391,6 +391,13 @@ create table enrichment_records (
 
 CREATE INDEX enrichment_records_event_idx ON ONLY public.enrichment_records USING brin (hashtextextended(event_id, (0)::bigint) int8_bloom_ops (n_distinct_per_range='400', false_positive_rate='0.005')) WITH (pages_per_range='8');
 
+create table erasures (
+  id text collate "C" not null,
+  tenant text collate "C" not null,
+  receipt jsonb not null,
+  constraint erasures_pkey PRIMARY KEY (id)
+);
+
 create table event_types (
   type text collate "C" not null,
   description text,

@@ -304,7 +304,7 @@ function blind({ status, text }: Answer, { subjects }: Pick<Ask, 'subjects'>): s
   }
   left = left
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '(time)')
-    .replace(/\b(req|run|vrf|rty|prg|tok|ses)_\w+/g, '$1')
+    .replace(/\b(req|run|vrf|rty|prg|tok|ses|ers)_\w+/g, '$1')
     .replace(/links\/\w+/g, 'links')
     .replace(/^id: \S+$/gm, 'id');
   return `${status} ${left}`;

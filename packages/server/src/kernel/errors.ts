@@ -83,6 +83,7 @@ export const errorCatalogue = {
   replay_not_found: row(404, 'There is no such replay.'),
   segment_not_found: row(404, 'No live segment has this object.'),
   move_not_found: row(404, 'There is no such move in the journal.'),
+  erasure_not_found: row(404, 'There is no such erasure.'),
   retention_run_not_found: row(404, 'There is no such retention run.'),
   verification_not_found: row(404, 'There is no such verification.'),
   policy_not_found: row(404, 'The tenant has no retention policy of its own.'),

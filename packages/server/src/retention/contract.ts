@@ -294,4 +294,13 @@ export const retentionContract = routesUnder('Retention', {
     body: eraseRequestSchema,
     responses: { 200: { description: 'The receipt.', schema: eraseReceiptSchema }, 409: problem },
   },
+  getErasure: {
+    method: 'GET',
+    path: '/enrichment/erasures/:id',
+    summary: 'Show the receipt of an erasure again',
+    description:
+      'As it is now: `state`, `objects_removed_after` and `remains` change until the old objects are gone. It is kept for good, and names neither a subject nor event ids.',
+    scope: 'enrichment:read',
+    responses: { 200: { description: 'The receipt.', schema: eraseReceiptSchema } },
+  },
 });

@@ -3,6 +3,7 @@ import { readJob, readJobs } from '../platform/jobs/read-jobs.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type RunRow, retentionContract } from './contract.ts';
+import { getErasure } from './mover/erase-records.ts';
 import { listOrphans, listSegments, removeOrphans } from './objects.ts';
 import { getPlan } from './policies/plan.ts';
 import {
@@ -42,6 +43,7 @@ export function addRetentionRoutes(
     listSegments(db, options.cursorKey(), actor, query),
   );
   http.route(retentionContract.getMove, ({ params, actor }) => getMove(db, actor, params.id));
+  http.route(retentionContract.getErasure, ({ params, actor }) => getErasure(db, actor, params.id));
 }
 
 function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptions): void {

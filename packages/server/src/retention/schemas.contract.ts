@@ -363,7 +363,12 @@ export type EraseRequest = Static<typeof eraseRequestSchema>;
 
 /** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */
 export const eraseReceiptSchema = Type.Object({
-  id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
+  id: nullable(
+    Type.String({
+      description:
+        'by which it is read again: that of the move in the journal, or, where no record was found, one of its own (ers_…); null for a dry run',
+    }),
+  ),
   dry_run: Type.Boolean(),
   state: nullable(oneOf(moveStates)),
   tenant: Type.String(),
@@ -375,8 +380,9 @@ export const eraseReceiptSchema = Type.Object({
   cold_count: Type.Integer(),
   segments_rewritten: Type.Integer(),
   not_found: Type.Array(Type.String(), {
-    description: 'event ids without a record, the first 1,000',
+    description: 'event ids without a record, the first 1,000; none when it is read again',
   }),
+  not_found_count: Type.Integer({ description: 'how many event ids have no record' }),
   reason: nullable(Type.String({ description: 'as it was asked for; null: none was given' })),
   requested_at: instantSchema,
   erased_at: nullable({

@@ -87,9 +87,10 @@ export function usePolicyOf(tenant: string): UseQueryResult<RetentionPolicy> {
 export function useErase() {
   return useAct({
     call: (request: EraseRequest) => api.post<EraseReceipt>('/enrichment/erase', request),
-    onDone: ({ id, tenant, erased }) => {
+    onDone: ({ id, state, tenant, erased }) => {
       const text = `Erased ${countOf(erased.count, 'record')} of ${tenant}`;
-      notify(id === null ? { text } : { text, href: moveHref(id), linkText: 'its journal' });
+      const isJournalled = id !== null && state !== null;
+      notify(isJournalled ? { text, href: moveHref(id), linkText: 'its journal' } : { text });
     },
     changes: (client) => {
       void client.invalidateQueries({ queryKey: exportsKey });

@@ -34,9 +34,9 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
   );
 }
 
-/** When it was, under which id the journal has it, and what of it remains for a while. */
+/** When it was, under which id it is read again, and what of it remains for a while. */
 export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
-  const { id, remains } = receipt;
+  const { id, state, remains } = receipt;
   return (
     <>
       <Facts
@@ -45,11 +45,11 @@ export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
           requested: <Instant at={receipt.requested_at} />,
           'no read finds it since': <Instant at={receipt.erased_at} />,
           'old objects removed': <Instant at={receipt.objects_removed_after} />,
-          journal:
+          receipt:
             id !== null ? (
               <>
-                <a href={moveHref(id)}>{id}</a>
-                <CopyButton value={id} label="Copy the id of the move" />
+                {state === null ? id : <a href={moveHref(id)}>{id}</a>}
+                <CopyButton value={id} label="Copy the id of the receipt" />
               </>
             ) : undefined,
         }}

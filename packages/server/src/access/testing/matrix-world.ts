@@ -19,6 +19,7 @@ const kindsByPath = [
   ['/approvals/', 'approval'],
   ['/views/', 'view'],
   ['/enrichment/tags/', 'tag'],
+  ['/enrichment/erasures/', 'erasure'],
   ['/enrichment/dataset-versions/', 'version'],
   ['/exports/links/', 'link'],
   ['/exports/schedules/', 'schedule'],
@@ -191,6 +192,7 @@ function makersOf(
       const { data } = await call('GET', `/retention/moves?tenant=${tenant}`);
       return data[0].id;
     },
+    erasure: () => idOf('POST', '/enrichment/erase', { tenant, event_ids: ['none'] }),
     verification: () => idOf('POST', '/retention/verify', { tenant }),
     endpoint: () => endpoint(true),
     disabledEndpoint: () => endpoint(false),

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { answerOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
+import { ends, useFolder } from '../testing/run.ts';
 
 const { api, cli, jsonOf, sent } = prepareCli();
 
@@ -18,7 +20,7 @@ refusesUsage(api, [
 ]);
 
 const receipt = answerOf('POST /enrichment/erase', {
-  id: 'mv_9',
+  id: 'mov_9',
   state: 'switched',
   tenant: 'TX',
   erased: { count: 2, bytes: 900, digest: '00000000000000aa' },
@@ -87,12 +89,42 @@ test.each([
   });
 });
 
+describe('with --receipt', () => {
+  const route = 'GET /enrichment/erasures/mov_9';
+  const dir = useFolder();
+  const save = async (changes: object) => {
+    const path = join(dir.path, 'receipt.json');
+    await writeFile(path, JSON.stringify({ ...receipt, ...changes }));
+    return ['records', 'erase', '--receipt', path];
+  };
+
+  test('erase prints a receipt as it is now, and erases nothing', async () => {
+    api.on(route, json({ ...receipt, not_found: [], not_found_count: 3, reason: 'ticket 4711' }));
+    const { code, stdout } = await cli('records erase --receipt mov_9', { typed: '' });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^not found +3$/m);
+    expect(stdout).toMatch(/^reason +ticket 4711$/m);
+    await ends(cli('records erase --receipt mov_9 --tenant TX'), 2, ['--receipt goes alone']);
+  });
+
+  test('erase compares a saved receipt, whatever the state and what remains', async () => {
+    api.on(route, json({ ...receipt, not_found: [], state: 'removed', remains: [] }));
+    await ends(cli(await save({})), 0, /./, ['receipt.json is what the service has.\n']);
+    const told = 'reason is "forged" there and null here';
+    await ends(cli(await save({ reason: 'forged' })), 1, [told]);
+    const erased = { ...receipt.erased, count: 3 };
+    await ends(cli(await save({ erased })), 1, ['erased is {"count":3']);
+    await ends(cli(await save({ incidents: undefined })), 1, ['incidents is undefined there']);
+    await ends(cli(await save({ id: null })), 2, ['is no receipt']);
+  });
+});
+
 test('erase that goes on, or failed, says so', async () => {
   const words = 'records erase --tenant TX --from 2001-01-01 --to 2001-01-02 --yes';
   api.on('POST /enrichment/erase', json({ ...receipt, state: 'copied', erased_at: null }));
   expect(await cli(words)).toMatchObject({
     code: 0,
-    stderr: 'It is still at work. Look: svcctl retention move mv_9\n',
+    stderr: 'It is still at work. Look: svcctl retention move mov_9\n',
   });
   api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
   const failed = await cli(words);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { readSubject } from '../../retention/view.ts';
@@ -8,21 +9,24 @@ import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
+import type { Verb } from '../verb.ts';
+import { readJson } from '../webhooks/read-json.ts';
 
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
-export const erase = call('POST /enrichment/erase', {
+const erasing = call('POST /enrichment/erase', {
   summary: 'erase records for good: by event id, of a person, or by days',
   description:
-    'Erases records for good, hot and cold: those with these event ids, those of a person, or those of these days. A person is found by a key of the enrichment and the value that stands there, as a text, as a number, or in an array. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, name one of the event ids, or have the value anywhere.',
+    'Erases records for good, hot and cold: those with these event ids, those of a person, or those of these days. A person is found by a key of the enrichment and the value that stands there, as a text, as a number, or in an array. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, name one of the event ids, or have the value anywhere. --receipt erases nothing: it prints the receipt of an erasure as it is now, or compares a saved one with it, and ends with 1 where they differ.',
   examples: [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
     'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
     'svcctl records erase --tenant TX --subject passenger.email=kim@example.com --incidents --reason "ticket 4711"',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
+    'svcctl records erase --receipt receipt.json',
   ],
   options: [
-    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--tenant <tenant>', 'the tenant'],
     ['--store <store>', 'only of this store'],
     ['--event-id <id...>', 'records with these event ids', undefined, 'event_ids'],
     ['--subject <field=value>', 'records whose enrichment has this value at this key', subjectOf],
@@ -32,7 +36,8 @@ export const erase = call('POST /enrichment/erase', {
     ['--reason <text>', 'why: kept in the receipt and the audit log, so name nobody'],
     ['--dry-run', 'only tell what would go'],
   ],
-  check({ eventId, subject, from, to }) {
+  check({ tenant, eventId, subject, from, to }) {
+    if (tenant === undefined) throw usage('--tenant is missing.');
     checkDays({ from, to });
     if (subject === undefined && (eventId === undefined) === (from === undefined)) {
       throw usage('Say what to erase: --event-id, --subject, or --from and --to.');
@@ -61,6 +66,53 @@ export const erase = call('POST /enrichment/erase', {
   next: ({ dry_run: isDry }) => (isDry ? 'Nothing was erased: this was a dry run.' : null),
 });
 
+const reading = call('GET /enrichment/erasures/:id', {
+  summary: '',
+  description: '',
+  examples: [],
+  argument: ['<id|file>', ''],
+  async read(context, client, _options, place) {
+    const read = (id: string) => client.json('GET /enrichment/erasures/:id', { params: { id } });
+    if (/^(mov|ers)_\w+$/.test(place)) return read(place);
+    const saved = (await readJson(context, '--receipt', `@${place}`)).value as Receipt | null;
+    if (typeof saved?.id !== 'string') throw usage(`${place} is no receipt of an erasure.`);
+    const stored = await read(saved.id);
+    const differing = fixedFields.filter((name) => !isDeepStrictEqual(saved[name], stored[name]));
+    if (differing.length === 0) return stored;
+    const told = differing.map(
+      (name) =>
+        `${name} is ${JSON.stringify(saved[name])} there and ${JSON.stringify(stored[name])} here`,
+    );
+    throw new AppError('verify_failed', {
+      detail: `${place} is not what the service has of ${saved.id}: ${told.join('; ')}.`,
+    });
+  },
+  facts: receiptFacts,
+  done: (place, { id }) => (place === id ? null : `${place} is what the service has.`),
+});
+
+/** What of a receipt does not change any more once no read finds the records. */
+const fixedFields = [
+  ...(['dry_run', 'tenant', 'store', 'from', 'to', 'erased', 'hot_count', 'cold_count'] as const),
+  ...(['segments_rewritten', 'not_found_count', 'reason', 'requested_at', 'erased_at'] as const),
+  ...(['tags_removed', 'versions_changed', 'exports_removed', 'incidents'] as const),
+];
+
+/** The command that erases, and with --receipt the one that reads what an erasure has left as its proof. */
+export const erase: Verb = {
+  ...erasing,
+  isPlain: false,
+  options: [
+    ...(erasing.options ?? []),
+    ['--receipt <id|file>', 'only print this receipt, or compare a saved one with the service'],
+  ],
+  act(context, { receipt, ...options }: { receipt?: string }, ...rest) {
+    if (receipt === undefined) return erasing.act(context, options as never, ...rest);
+    if (Object.keys(options).some((name) => name !== 'json')) throw usage('--receipt goes alone.');
+    return reading.act(context, options as never, receipt as never, rest[1]);
+  },
+};
+
 /** Reads whom an erasure is about. Throws `usage_invalid`. */
 function subjectOf(text: string): { field: string; value: string } {
   const subject = readSubject(text);
@@ -69,7 +121,7 @@ function subjectOf(text: string): { field: string; value: string } {
 }
 
 function receiptFacts(receipt: Receipt): Facts {
-  const { erased, store, from, to, not_found: missing } = receipt;
+  const { erased, store, from, to, not_found: missing, not_found_count: missed } = receipt;
   const at = (time: string | null) => time && utc(time);
   return [
     [receipt.dry_run ? 'would erase' : 'erased', numberOf(erased.count, 'record')],
@@ -81,8 +133,11 @@ function receiptFacts(receipt: Receipt): Facts {
     ['store', store ?? 'all'],
     ...whereAny('days', from && `${from} … ${to}`),
     ...incidentFacts(receipt.incidents),
-    ['not found', missing.length === 0 ? 'none' : missing.join(', ')],
-    ['move', receipt.id],
+    [
+      'not found',
+      missing.length > 0 ? missing.join(', ') : missed > 0 ? formatCount(missed) : 'none',
+    ],
+    ['receipt', receipt.id],
     ['state', receipt.state],
     ['objects rewritten', formatCount(receipt.segments_rewritten)],
     ['reason', receipt.reason ?? null],

@@ -12,6 +12,7 @@ import {
   type Span,
   whereSql,
 } from '../../records/segments.ts';
+import type { EraseReceipt } from '../contract.ts';
 import type { MoveState } from '../values.ts';
 import { type EraseScope, sliceOf, whereOf } from './scope.ts';
 
@@ -158,6 +159,37 @@ export async function findErasureState(
       ) as objects_removed_after, effects, scrub_due, scrubbed
     from moves where tenant = ${tenant} and id = ${id}`);
   return rows[0];
+}
+
+/** Stores the receipt without event ids: it must not remember who was erased. */
+export async function insertReceipt(db: Queryable, receipt: EraseReceipt): Promise<void> {
+  await db.query(sql`
+    insert into erasures (id, tenant, receipt)
+    values (${receipt.id}, ${receipt.tenant}, ${JSON.stringify({ ...receipt, not_found: [] })})`);
+}
+
+/** Adds to a receipt what went of incidents after its records. */
+export async function addIncidents(
+  db: Queryable,
+  id: string | null,
+  { erased, remains }: { erased: EraseReceipt['incidents']; remains: EraseReceipt['remains'] },
+): Promise<void> {
+  await db.query(sql`
+    update erasures set receipt = receipt || jsonb_build_object('incidents', ${JSON.stringify(erased)}::jsonb,
+      'remains', ${JSON.stringify(remains)}::jsonb || (receipt->'remains'))
+    where id = ${id}`);
+}
+
+/** Finds a receipt among those of these tenants; null means all. */
+export async function findReceipt(
+  db: Queryable,
+  id: string,
+  tenants: readonly string[] | null,
+): Promise<EraseReceipt | undefined> {
+  const [row] = await db.query<{ receipt: EraseReceipt }>(sql`
+    select receipt from erasures
+    where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
+  return row?.receipt;
 }
 
 /** The result of taking deleted rows out of PostgreSQL's files. */

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Actor } from '../../kernel/actor.ts';
 import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit, Caller } from '../../platform/audit.ts';
@@ -7,7 +8,12 @@ import type { Connection, Database, Queryable } from '../../platform/postgres/da
 import { busy } from '../../platform/work/session-lock.ts';
 import type { EraseReceipt } from '../contract.ts';
 import { findDueDays } from '../policies/queries.ts';
-import { type ErasureState, findErasureState } from './erase-queries.ts';
+import {
+  type ErasureState,
+  findErasureState,
+  findReceipt,
+  insertReceipt,
+} from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import { journalMove, newSegment, type PlannedMove } from './journal.ts';
 import type { Move, MoverContext } from './move.ts';
@@ -39,8 +45,8 @@ export async function eraseRecords(
   job: {
     act: EraseAct;
     signal: AbortSignal;
-    /** Is awaited before anything is erased. */
-    onFound?: ((matches: Matches) => Promise<void>) | undefined;
+    /** Is awaited before anything is erased, and answers what the receipt tells beside the records. */
+    onFound?: (matches: Matches) => Promise<Partial<EraseReceipt>>;
     onJournalled: (receipt: EraseReceipt) => void;
   },
 ): Promise<EraseReceipt> {
@@ -54,16 +60,16 @@ export async function eraseRecords(
       // and drop its copy.
       await resumeMoves(context, scope.tenant, { signal });
       const matches = await findMatches(context, scope, signal);
-      await job.onFound?.(matches);
+      const found = await job.onFound?.(matches);
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
-      const planned = dryReceipt(scope, matches, { act: job.act, effects });
-      const move = await journal(context, { scope, matches, planned, act: job.act });
-      if (move === null) return nothingErased(planned);
-      job.onJournalled({ ...planned, id: move.id, dry_run: false, state: 'planned' });
+      const planned = { ...dryReceipt(scope, matches, { act: job.act, effects }), ...found };
+      const { move, receipt } = await journal(context, { scope, matches, planned, act: job.act });
+      if (move === null) return receipt;
+      job.onJournalled(receipt);
       await runMove(context, move, signal);
-      return readReceipt(context.db, planned, move);
+      return readReceipt(context.db, receipt);
     },
   });
 }
@@ -81,26 +87,38 @@ export async function isOnHold(db: Queryable, tenant: string): Promise<boolean> 
   return (await findDueDays(db, tenant)).hold;
 }
 
-/** The receipt when no record matches. Then there is no move, so it has no id. */
+/** The receipt when no record matches. Then there is no move, so its id is its own. */
 export function nothingErased(planned: EraseReceipt): EraseReceipt {
-  return { ...planned, dry_run: false, erased_at: planned.requested_at };
+  return { ...planned, id: newId('ers'), dry_run: false, erased_at: planned.requested_at };
 }
 
-/** Reads the receipt as it is now. Throws an error when the journal says that the erasure has failed. */
-export async function readReceipt(
-  db: Queryable,
-  planned: EraseReceipt,
-  move: { tenant: string; id: string },
-): Promise<EraseReceipt> {
-  const state = await findErasureState(db, move);
-  if (state === undefined) throw new Error(`the erasure ${move.id} is not in the journal`);
-  if (state.state !== 'failed') return receiptOf(planned, { id: move.id, state });
-  throw failureOf(move, state);
+/** Reads a receipt again, as it is now. Throws an error when the journal says that the erasure has failed. */
+export async function readReceipt(db: Queryable, asked: EraseReceipt): Promise<EraseReceipt> {
+  const { tenant, id, not_found } = asked;
+  const { receipt, state } = await findErasure(db, id ?? '', [tenant]);
+  if (state?.state === 'failed') throw failureOf(receipt, state);
+  return { ...receipt, not_found };
+}
+
+/** Answers a stored receipt, as it is now. Throws 404 `erasure_not_found`. */
+export async function getErasure(db: Queryable, actor: Actor, id: string): Promise<EraseReceipt> {
+  return (await findErasure(db, id, actor.tenants)).receipt;
+}
+
+async function findErasure(db: Queryable, id: string, tenants: readonly string[] | null) {
+  const planned = /^\w{1,100}$/.test(id) ? await findReceipt(db, id, tenants) : undefined;
+  if (planned === undefined) {
+    throw new AppError('erasure_not_found', {
+      detail: 'No erasure has this id. The audit log names those of its tenants: records.erase.',
+    });
+  }
+  const state = await findErasureState(db, { tenant: planned.tenant, id });
+  return { receipt: state === undefined ? planned : receiptOf(planned, state), state };
 }
 
 /** The error of whoever asked for a move that has failed. */
 export function failureOf(
-  { id }: { id: string },
+  { id }: { id: string | null },
   { error_code, error }: Pick<ErasureState, 'error_code' | 'error'>,
 ): AppError {
   return new AppError(faultCodes[error_code ?? ''] ?? 'internal_error', {
@@ -114,7 +132,7 @@ const faultCodes: Readonly<Record<string, ErrorCode>> = {
   out_of_memory: 'cold_tier_unavailable',
 };
 
-/** Journals the erasure; null when no record matches. The audit log gets an entry in either case. */
+/** Journals the erasure; without a move when no record matches. Its receipt is stored and audited in either case. */
 async function journal(
   context: EraseContext,
   {
@@ -123,18 +141,21 @@ async function journal(
     planned,
     act,
   }: { scope: EraseScope; matches: Matches; planned: EraseReceipt; act: EraseAct },
-): Promise<Move | null> {
-  const note = (connection: Connection, move: Move | null) =>
-    noteErasure(connection, context.audit, { scope, planned, act, moveId: move?.id ?? null });
+): Promise<{ move: Move | null; receipt: EraseReceipt }> {
+  let receipt = nothingErased(planned);
+  const note = async (connection: Connection) => {
+    await insertReceipt(connection, receipt);
+    await noteErasure(connection, context.audit, { scope, receipt, act });
+  };
   const days = [...matches.hot, ...matches.cold.flatMap((found) => found.days)]
     .map(({ day }) => day)
     .sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
   if (firstDay === undefined || lastDay === undefined) {
-    await context.db.transaction((connection) => note(connection, null));
-    return null;
+    await context.db.transaction(note);
+    return { move: null, receipt };
   }
-  return journalErasure(context, {
+  const move = await journalErasure(context, {
     tenant: scope.tenant,
     runId: null,
     kind: 'erase',
@@ -142,8 +163,12 @@ async function journal(
     lastDay,
     request: toJournal(scope),
     matches,
-    note,
+    note(connection, { id, state }) {
+      receipt = { ...receipt, id, state, erased_at: null };
+      return note(connection);
+    },
   });
+  return { move, receipt };
 }
 
 /**
@@ -153,21 +178,16 @@ async function journal(
 export async function noteErasure(
   db: Queryable,
   audit: Audit,
-  {
-    scope,
-    planned,
-    act,
-    moveId,
-  }: { scope: EraseScope; planned: EraseReceipt; act: EraseAct; moveId: string | null },
+  { scope, receipt, act }: { scope: EraseScope; receipt: EraseReceipt; act: EraseAct },
 ): Promise<void> {
   const { tenant, store, from, to, eventIds, subject } = scope;
-  const { erased, hot_count, cold_count } = planned;
+  const { erased, hot_count, cold_count, reason } = receipt;
   const event_ids = eventIds?.length ?? null;
   await audit(db, {
     actor: act.actor,
     request: act.request,
     action: 'records.erase',
-    target: moveId,
+    target: receipt.id,
     tenant,
     after: {
       store,
@@ -178,7 +198,7 @@ export async function noteErasure(
       hot_count,
       cold_count,
       ...(subject === null ? {} : { subject_field: subject.field }),
-      ...(planned.reason === null ? {} : { reason: planned.reason }),
+      ...(reason === null ? {} : { reason }),
     },
   });
 }

@@ -14,10 +14,12 @@ import {
   type Forgotten,
   retentionContract,
 } from '../contract.ts';
+import { addIncidents } from './erase-queries.ts';
 import {
   type EraseAct,
   type EraseContext,
   eraseRecords,
+  getErasure,
   noteErasure,
   nothingErased,
   readReceipt,
@@ -55,8 +57,9 @@ type IncidentEraser = {
     caller: Pick<EraseAct, 'actor' | 'request'>,
     scope: EraseScope,
     signal: AbortSignal,
-  ): Promise<{ erased: ErasedIncidents; remains: EraseRemain[] }>;
+  ): Promise<GoneIncidents>;
 };
+type GoneIncidents = { erased: ErasedIncidents; remains: EraseRemain[] };
 type ErasedIncidents = NonNullable<EraseReceipt['incidents']>;
 
 export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
@@ -89,16 +92,16 @@ export function createEraser(options: EraserOptions): Eraser {
   async function eraseNow(
     act: EraseAct,
     scope: EraseScope,
-    onFound?: (matches: Matches) => Promise<void>,
+    onFound?: (matches: Matches) => Promise<GoneIncidents>,
   ): Promise<EraseReceipt> {
     let tellJournalled = (_planned: EraseReceipt) => {};
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
     });
-    let conditions: EraseRemain[] = [];
     const onMatches = async (matches: Matches) => {
-      conditions = await forgetConditions(context.db, scope, matches);
-      await onFound?.(matches);
+      const conditions = await forgetConditions(context.db, scope, matches);
+      const { erased: incidents = null, remains = [] } = (await onFound?.(matches)) ?? {};
+      return { incidents, remains: [...remains, ...conditions] };
     };
     const job = { act, signal, onFound: onMatches, onJournalled: tellJournalled };
     const work = eraseRecords(context, scope, job);
@@ -113,12 +116,12 @@ export function createEraser(options: EraserOptions): Eraser {
     running.add(settled);
     const waited = setTimeout(answerMillis, undefined, { signal: ended.signal, ref: false });
     const asItStands = Promise.all([journalled, waited]).then(([planned]) =>
-      readReceipt(context.db, planned, { tenant: scope.tenant, id: planned.id ?? '' }),
+      readReceipt(context.db, planned),
     );
     // When the receipt cannot be read because the work has just ended, the work itself answers.
     const receipt = await Promise.race([work, asItStands.catch(() => work)]);
     isAnswered = true;
-    return { ...receipt, remains: [...conditions, ...receipt.remains] };
+    return receipt;
   }
 
   /** Says what would be erased. */
@@ -139,17 +142,18 @@ export function createEraser(options: EraserOptions): Eraser {
     const eraseIncidents = (whose: EraseScope) => options.incidents.erase(act, whose, signal);
     if (scope.subject === null) {
       // Incidents come last: an error of the records then says truly that nothing went.
-      const receipt = await eraseNow(act, scope);
-      return addIncidents(receipt, await eraseIncidents(scope));
+      const { id, not_found } = await eraseNow(act, scope);
+      await addIncidents(context.db, id, await eraseIncidents(scope));
+      return { ...(await getErasure(context.db, act.actor, id ?? '')), not_found };
     }
     // Incidents that only name an event of the subject are found by its records, and so go before these.
-    let gone: Awaited<ReturnType<IncidentEraser['erase']>> | undefined;
-    const receipt = await eraseNow(act, scope, async (matches) => {
+    let gone: GoneIncidents | undefined;
+    return eraseNow(act, scope, async (matches) => {
       gone = await eraseIncidents(withEvents(scope, matches));
+      return gone;
     }).catch((error: unknown) => {
       throw gone === undefined ? error : tellGone(error, gone.erased);
     });
-    return gone === undefined ? receipt : addIncidents(receipt, gone);
   }
 
   const eraser: Eraser = {
@@ -217,17 +221,6 @@ function tellBrokenOff(
   else log.error({ err: error, tenant }, text);
 }
 
-/** Adds what went of incidents to a receipt. */
-function addIncidents(
-  receipt: EraseReceipt,
-  { erased, remains }: Awaited<ReturnType<IncidentEraser['erase']>>,
-): EraseReceipt {
-  const isTold = ({ what }: EraseRemain) =>
-    what !== 'hot_pages' && receipt.remains.some((other) => other.what === what);
-  const more = remains.filter((remain) => !isTold(remain));
-  return { ...receipt, incidents: erased, remains: [...more, ...receipt.remains] };
-}
-
 /** Says with the error of the records that incidents of their subject had gone by then. */
 function tellGone(error: unknown, { count }: ErasedIncidents): unknown {
   if (!(error instanceof AppError) || count === 0) return error;
@@ -255,8 +248,7 @@ async function refuseSilently(
   const planned = dryReceipt(scope, noMatches, { act, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
-  await db.transaction((connection) =>
-    noteErasure(connection, audit, { scope, planned, act, moveId: null }),
-  );
-  return nothingErased(planned);
+  const receipt = nothingErased(planned);
+  await db.transaction((connection) => noteErasure(connection, audit, { scope, receipt, act }));
+  return receipt;
 }

@@ -40,7 +40,7 @@ export function dryReceipt(
     hot_count: hot.count,
     cold_count: cold.count,
     segments_rewritten: matches.cold.length,
-    not_found: notFound(scope, matches.foundIds),
+    ...notFound(scope, matches.foundIds),
     reason,
     requested_at: requestedAt,
     erased_at: null,
@@ -52,12 +52,12 @@ export function dryReceipt(
 }
 
 /** The receipt of a journalled erasure as it is now. Before the switch it tells what will be erased. */
-export function receiptOf(
-  planned: EraseReceipt,
-  { id, state }: { id: string; state: ErasureState },
-): EraseReceipt {
-  const receipt = { ...planned, id, dry_run: false, state: state.state };
+export function receiptOf(planned: EraseReceipt, state: ErasureState): EraseReceipt {
+  const receipt = { ...planned, state: state.state };
   if (state.switched_at === null) return receipt;
+  const remains = remainsOf(planned, state);
+  const isTold = ({ what }: EraseRemain) =>
+    what !== 'hot_pages' && remains.some((other) => other.what === what);
   return {
     ...receipt,
     erased: toTripleRow({
@@ -70,7 +70,7 @@ export function receiptOf(
     erased_at: state.switched_at,
     objects_removed_after: state.objects_removed_after,
     ...(state.effects === null ? {} : toEffects(state.effects)),
-    remains: remainsOf(planned, state),
+    remains: [...planned.remains.filter((remain) => !isTold(remain)), ...remains],
   };
 }
 
@@ -165,9 +165,10 @@ export function tellDays(days: readonly DayTriple[]) {
   return days.slice(0, listedDays).map(({ store, day, count }) => ({ store, day, count }));
 }
 
-/** The first of the requested event ids that no record has. */
-function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>): string[] {
-  return (eventIds ?? []).filter((id) => !foundIds.has(id)).slice(0, listedIds);
+/** The requested event ids that no record has. */
+function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>) {
+  const missing = (eventIds ?? []).filter((id) => !foundIds.has(id));
+  return { not_found: missing.slice(0, listedIds), not_found_count: missing.length };
 }
 
 /** Finds what else an erasure would change, by doing and undoing it: the answer is what would really happen. */

@@ -14,12 +14,16 @@ const log = createLog('silent');
 const prune = (days = 400, signal = new AbortController().signal) =>
   pruneHistory(db, { days, log, signal });
 
-async function addMove(id: string, days: number, more: { state?: string; run?: string } = {}) {
-  const { state = 'removed', run = null } = more;
+async function addMove(
+  id: string,
+  days: number,
+  more: { state?: string; run?: string; kind?: string } = {},
+) {
+  const { state = 'removed', run = null, kind = 'move' } = more;
   await db.query(sql`
     insert into moves (tenant, id, run_id, kind, state, first_day, last_day, runner, planned_at,
       removed_at, failed_at)
-    select 'TX', ${id}, ${run}, 'move', ${state}, '2001-01-01', '2001-01-01', 'r', at,
+    select 'TX', ${id}, ${run}, ${kind}, ${state}, '2001-01-01', '2001-01-01', 'r', at,
       case when ${state} = 'removed' then at end, case when ${state} = 'failed' then at end
     from (select now() - make_interval(days => ${days}) as at) given`);
   await db.query(sql`
@@ -68,6 +72,14 @@ test('what ended long ago is forgotten, with its parts; what is younger stays', 
     runs: ['r2'],
     verifications: ['v2'],
   });
+});
+
+test('an erasure stays, of which a receipt tells', async () => {
+  await addMove('m1', 500);
+  await addMove('m2', 500, { kind: 'erase' });
+  await addMove('m3', 399);
+  await prune();
+  expect(await left()).toMatchObject({ moves: ['m2', 'm3'], segments: ['m2', 'm3'] });
 });
 
 test('what is not over, what something refers to, and the last of each stay', async () => {
