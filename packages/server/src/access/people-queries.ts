@@ -14,10 +14,11 @@ export async function letPersonIn(
 ): Promise<string> {
   const { issuer, subject, name, scopes, tenants } = person;
   const rows = await db.query<{ id: string }>(sql`
-    insert into access_tokens (id, hash, name, scopes, tenants, issuer, subject)
-    values (${newId('usr')}, ${randomBytes(32)}, ${name}, ${scopes}, ${tenants}, ${issuer}, ${subject})
+    insert into access_tokens (id, hash, name, scopes, tenants, issuer, subject, last_used_at)
+    values (${newId('usr')}, ${randomBytes(32)}, ${name}, ${scopes}, ${tenants}, ${issuer}, ${subject}, now())
     on conflict (issuer, subject) do update
-      set name = excluded.name, scopes = excluded.scopes, tenants = excluded.tenants, revoked_at = null
+      set name = excluded.name, scopes = excluded.scopes, tenants = excluded.tenants, revoked_at = null,
+        last_used_at = excluded.last_used_at
     returning id`);
   return onlyRow(rows).id;
 }

@@ -9,7 +9,11 @@ const world = use(
   async () => {
     const identity = await startIdentityServer(testPublicUrl);
     const settings = identitySettings(identity.issuer, testClient.secret);
-    const service = await startTestService({ ...settings, SVC_SESSION_IDLE_MINUTES: '15' });
+    const service = await startTestService({
+      ...settings,
+      SVC_SESSION_IDLE_MINUTES: '15',
+      SVC_PERSON_VOUCH_DAYS: '30',
+    });
     return { identity, service };
   },
   async ({ identity, service }) => {
@@ -92,6 +96,35 @@ test('groups say which tenants a colleague reaches', async () => {
   expect(both.answer.json.tenants).toEqual(['TX', 'CA']);
   // What the earlier session may do follows.
   expect((await one.call('GET', '/me')).json.tenants).toEqual(['TX', 'CA']);
+});
+
+test('what a colleague made is refused when they have not signed in for so many days', async () => {
+  const { service } = world;
+  const { call, confirm } = await signIn('ada');
+  await confirm();
+  const { token } = (await call('POST', '/tokens', { name: 'hers', preset: 'admin' })).json;
+  const made = (await service.call('POST', '/tokens', { token, body: newToken })).json;
+  const own = openBrowser(service);
+  expect((await own.call('POST', '/session', { token: made.token })).status).toBe(200);
+  const stay = (days: number) =>
+    service.db.query(sql`
+      update access_tokens set last_used_at = now() - make_interval(days => ${days}) where issuer is not null`);
+  const asked = async () => [
+    await service.call('GET', '/me', { token }),
+    await service.call('GET', '/me', { token: made.token }),
+    await own.call('GET', '/me'),
+    await openBrowser(service).call('POST', '/session', { token: made.token }),
+  ];
+  await stay(29);
+  expect((await asked()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  await stay(30);
+  for (const { json } of await asked()) {
+    expect(json).toMatchObject({ status: 401, code: 'token_unvouched' });
+    expect(json.detail).toContain('has not signed in for 30 days');
+  }
+  expect((await service.call('GET', '/me')).status).toBe(200);
+  await signIn('ada');
+  expect((await asked()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
 
 test('a colleague whose group is gone is shut out, with all that they have made', async () => {

@@ -28,6 +28,8 @@ export type TokenState = Pick<
   is_use_stale: boolean;
   /** Whether a person made it. */
   is_of_person: boolean;
+  /** For so many days that person has been in no session; null: no person made it. */
+  absent_days: number | null;
   /** Whether it was found by the secret before the last rotation. */
   is_rotated_out?: boolean;
 };
@@ -46,7 +48,9 @@ export function isRevoked(name: string): Sql {
 }
 
 // This is read at every request, so it holds only what an actor is made of.
-const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person,
+const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person, (
+    select floor(extract(epoch from now() - coalesce(person.last_used_at, person.created_at)) / 86400)::int
+    from access_tokens person where person.id = access_tokens.person_id) as absent_days,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
   ${isRevoked('access_tokens')} as is_revoked,

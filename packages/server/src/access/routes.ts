@@ -145,8 +145,8 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
 
 /** How one signs in, confirms and signs out. */
 function addSessionRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, guard, publicUrl, idleSeconds, people } = options;
-  const sessions = { publicUrl, idleSeconds, people };
+  const { audit, guard, publicUrl, idleSeconds, vouchDays, people } = options;
+  const sessions = { publicUrl, idleSeconds, vouchDays, people };
   http.route(accessContract.listSignIns, async () => ({
     identity: people && { name: people.name },
   }));

@@ -21,13 +21,22 @@ import {
 import { letIn, type PeopleOptions, provePresence, type Visit } from './people.ts';
 import { findVisitor } from './portal.ts';
 import * as queries from './queries.ts';
-import { actorOf, authenticateToken, createFindToken, requireAddress, toActor } from './tokens.ts';
+import {
+  actorOf,
+  authenticateToken,
+  createFindToken,
+  requireAddress,
+  requireVouched,
+  toActor,
+} from './tokens.ts';
 
 /** How sessions begin and end. */
 export type SessionOptions = {
   readonly publicUrl?: PublicUrl;
   /** After so many seconds in which nobody does anything a session ends; 0 = never. */
   readonly idleSeconds: number;
+  /** What a person made is refused when they have not signed in for so many days; 0 = never. */
+  readonly vouchDays: number;
   /** How people sign in by the identity server; null = there is none. */
   readonly people: PeopleOptions | null;
 };
@@ -51,7 +60,7 @@ const quietMillis = 600_000;
  */
 export function createAuthenticate(
   db: Database,
-  { publicUrl, idleSeconds }: Pick<SessionOptions, 'publicUrl' | 'idleSeconds'>,
+  { publicUrl, idleSeconds, vouchDays }: Omit<SessionOptions, 'people'>,
 ): (request: FastifyRequest) => Promise<Actor> {
   const findToken = createFindToken(db);
   return async (request) => {
@@ -61,11 +70,12 @@ export function createAuthenticate(
       if (visitor !== undefined) return visitor;
     }
     const secret = authorization === undefined && readCookie(cookie, request, publicUrl);
-    if (!secret) return authenticateToken(db, { authorization, request }, findToken);
+    if (!secret) return authenticateToken(db, { authorization, request, vouchDays }, findToken);
     if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     const row = await queries.findTokenBySession(db, hash);
     if (row === undefined) throw sessionEnded();
+    requireVouched(row, vouchDays);
     requireAddress(row, request);
     const actor = await toActor(db, row);
     if (row.is_idle_stale && idleSeconds > 0 && request.headers[activeHeader] !== undefined) {
@@ -105,9 +115,10 @@ export function tellAddressRefusals(
 export async function openSession(
   db: Database,
   given: SignIn,
-  { request, audit, publicUrl, idleSeconds, people }: Visit & SessionOptions,
+  { idleSeconds, people, vouchDays, ...visit }: Visit & SessionOptions,
 ): Promise<{ actor: Actor; cookie: string }> {
-  const { by, actor, idToken } = await findOpener(db, given, { request, audit, publicUrl, people });
+  const { request, audit, publicUrl } = visit;
+  const { by, actor, idToken } = await findOpener(db, given, { ...visit, people, vouchDays });
   const seconds = by === 'identity' && people !== null ? people.sessionSeconds : sessionSeconds;
   const secret = randomText(43);
   await db.transaction(async (connection) => {
@@ -134,7 +145,7 @@ export async function openSession(
 async function findOpener(
   db: Database,
   { token, code, answer }: SignIn,
-  { people, ...visit }: Visit & Pick<SessionOptions, 'people'>,
+  { people, vouchDays, ...visit }: Visit & Omit<SessionOptions, 'idleSeconds'>,
 ): Promise<{ by: 'token' | 'link' | 'identity'; actor: Actor; idToken: string | null }> {
   if (answer !== undefined) {
     refuseForeignOrigin(visit.request.headers, visit.publicUrl);
@@ -142,7 +153,7 @@ async function findOpener(
   }
   if (code !== undefined) return { by: 'link', actor: await redeemLink(db, code), idToken: null };
   const authorization = `Bearer ${token?.trim()}`;
-  const actor = await authenticateToken(db, { authorization, request: visit.request });
+  const actor = await authenticateToken(db, { authorization, request: visit.request, vouchDays });
   requireCurrentSecret(actor);
   return { by: 'token', actor, idToken: null };
 }
@@ -195,7 +206,8 @@ async function proveToken(
   { actor, request }: { actor: Actor; request: FastifyRequest },
 ): Promise<void> {
   const authorization = `Bearer ${token.trim()}`;
-  const given = await authenticateToken(db, { authorization, request });
+  // The session that calls was vouched for.
+  const given = await authenticateToken(db, { authorization, request, vouchDays: 0 });
   requireCurrentSecret(given);
   if (given.tokenId === actor.tokenId) return;
   throw new AppError('token_unknown', {

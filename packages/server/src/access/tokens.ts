@@ -14,7 +14,7 @@ import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import { isReservedName } from '../kernel/names.ts';
-import { presets } from '../kernel/values.ts';
+import { numberOf, presets } from '../kernel/values.ts';
 import { clientAddress, isWithin, liesWithin, toNetwork } from '../platform/http/client-address.ts';
 import { newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
@@ -194,7 +194,11 @@ export function createFindToken(db: Database): FindToken {
 /** Returns the caller behind an `Authorization` header. Throws 401 `token_*`, and 403 `address_refused`. */
 export async function authenticateToken(
   db: Database,
-  { authorization, request }: { authorization: string | undefined; request: FastifyRequest },
+  {
+    authorization,
+    request,
+    vouchDays,
+  }: { authorization: string | undefined; request: FastifyRequest; vouchDays: number },
   findToken: FindToken = createFindToken(db),
 ): Promise<Actor> {
   const token = secretOf(authorization);
@@ -210,8 +214,17 @@ export async function authenticateToken(
   }
   const row = await findToken(hashSecret(token));
   requireAlive(row);
+  requireVouched(row, vouchDays);
   requireAddress(row, request);
   return toActor(db, row);
+}
+
+/** Throws 401 `token_unvouched` for what goes back to a person who has not come for so many days; 0 = never. */
+export function requireVouched({ absent_days: days }: queries.TokenState, vouchDays: number): void {
+  if (vouchDays === 0 || days === null || days < vouchDays) return;
+  throw new AppError('token_unvouched', {
+    detail: `The person who made this token, or the token that made it, has not signed in for ${numberOf(days, 'day')}. It counts again once they do: the company’s identity must vouch for them every ${numberOf(vouchDays, 'day')} (SVC_PERSON_VOUCH_DAYS).`,
+  });
 }
 
 /** The secret in an `Authorization` header. */

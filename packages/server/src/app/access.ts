@@ -26,6 +26,7 @@ export function signInOptions(settings: Settings): SessionOptions {
   return {
     publicUrl: settings.publicUrl,
     idleSeconds: settings.sessionIdleMinutes * 60,
+    vouchDays: settings.personVouchDays,
     people: peopleOf(settings),
   };
 }

@@ -121,6 +121,7 @@ export function hintsFor(failure: Failure, connection: Connection | undefined): 
     case 'token_unknown':
     case 'token_expired':
     case 'token_revoked':
+    case 'token_unvouched':
       return connection === undefined ? [] : tokenHints(connection);
     default:
       return [];

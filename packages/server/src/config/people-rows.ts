@@ -57,6 +57,11 @@ export const peopleRows = {
     help: 'Days after which an access token expires at the latest that a person made who signed in with the company’s identity; 0 = whenever they say.',
     sharedBy: ['api'],
   },
+  personVouchDays: {
+    ...integer('SVC_PERSON_VOUCH_DAYS', 0, 0, 3650),
+    help: 'Days after which tokens that go back to a person are refused unless they have signed in with the company’s identity meanwhile; 0 = never.',
+    sharedBy: ['api'],
+  },
   fourEyes: {
     ...subset('SVC_FOUR_EYES', fourEyesActs, []),
     help: 'Acts that one asks for and somebody else confirms within 24 hours, separated by commas: erase (records, incidents), delete_days (delete sooner), adopt_store, lift_hold; unset = none. Commands on the machine with these settings ask nobody.',

@@ -35,6 +35,7 @@ export const errorCatalogue = {
   token_unknown: row(401, 'The access token is not known here.'),
   token_expired: row(401, 'The access token has expired.'),
   token_revoked: row(401, 'The access token has been revoked.'),
+  token_unvouched: row(401, 'The person who made the access token has not signed in for long.'),
   session_expired: row(401, 'The console session has ended.'),
   sign_in_link_invalid: row(401, 'The one-time sign-in link is used up or too old.'),
   identity_refused: row(401, 'The identity server’s answer does not hold.'),

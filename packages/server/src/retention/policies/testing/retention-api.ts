@@ -53,7 +53,7 @@ async function startRetentionApi(): Promise<RetentionApi> {
   let pokes = 0;
   const http = createHttpServer({
     log,
-    authenticate: createAuthenticate(db, { idleSeconds: 0 }),
+    authenticate: createAuthenticate(db, { idleSeconds: 0, vouchDays: 0 }),
     admit: () => {},
     jsonBodyMaxBytes: 2 ** 20,
     connections: usualLimits,
@@ -68,6 +68,7 @@ async function startRetentionApi(): Promise<RetentionApi> {
     audit,
     guard,
     idleSeconds: 0,
+    vouchDays: 0,
     people: null,
     personTokenDays: 0,
     fourEyes: [],
