@@ -50,6 +50,31 @@ test('of a condition on the enrichment the values are kept nowhere', async () =>
   expect(await noted()).toEqual([['TX', { by: 'list', tenant: 'TX', where: 'person.id = "…"' }]]);
 });
 
+const where = 'person.id = "p-17"';
+const of = new URLSearchParams({ tenant: 'TX', where });
+const since = '2000-01-01T00:00:00Z';
+test.each([
+  ['count', 'GET', `/enrichment/records/count?${of}`, {}],
+  ['facts', 'GET', `/enrichment/facts?${of}`, {}],
+  ['fields', 'GET', `/enrichment/fields?${of}`, {}],
+  ['tail', 'GET', `/enrichment/records/tail?${of}&since=${since}&follow=false`, { since }],
+  ['preview', 'POST', '/exports/preview', { format: 'csv' }],
+  ['preview', 'POST', '/exports/ndjson/preview', { template: { id: '{{event_id}}' } }],
+] as const)(
+  'of what a person sees by %s (%s %s) the slice is noted',
+  async (by, method, path, own) => {
+    const { headers } = await service.signIn();
+    const origin = { ...headers, origin: service.url };
+    const body = method === 'POST' ? { body: { tenant: 'TX', where, ...own } } : {};
+    const answer = await service.call(method, path, { token: null, headers: origin, ...body });
+    expect(answer.status, answer.text).toBe(200);
+    const kept = 'template' in own ? { template: true } : own;
+    expect(await noted()).toEqual([
+      ['TX', { by, tenant: 'TX', where: 'person.id = "…"', ...kept }],
+    ]);
+  },
+);
+
 test('tokens of pipelines are not noted, those that a person made are', async () => {
   const { id, token } = await service.makeToken({ preset: 'curator' });
   const read = () => service.call('GET', list, { token });

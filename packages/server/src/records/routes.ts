@@ -43,8 +43,10 @@ export function addRecordsRoutes(
       listRecords({ db, records }, cursorKey(), actor, query),
     );
   });
-  http.route(countContract.countRecords, ({ query, actor }) =>
-    countRecords({ db, cold, cursorKey: cursorKey() }, actor, query),
+  http.route(countContract.countRecords, ({ query, actor, request }) =>
+    noteRead({ actor, request }, { by: 'count', ...query }, () =>
+      countRecords({ db, cold, cursorKey: cursorKey() }, actor, query),
+    ),
   );
   const { log, tailWaits: waits } = options;
   addTailRoute(http, { db, records }, { cursorKey, log, waits, noteRead });
@@ -61,7 +63,11 @@ export function addRecordsRoutes(
       readFields(actor, query, signal),
     );
   });
-  http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
+  http.route(tagsContract.getFacts, ({ query, actor, request }) =>
+    noteRead({ actor, request }, { by: 'facts', ...query }, () =>
+      readFacts({ db, cold }, actor, query),
+    ),
+  );
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {
       const body = readBody(request.raw, { document: '{"records":[…]}', item: 'a record' });
