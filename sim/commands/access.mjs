@@ -87,6 +87,12 @@ export const accessCommands = [
     draw: fc.record({ via }),
     play: (world, { via: at }) => liftHold(world, at),
   },
+  {
+    name: 'have the end of a legal hold rejected',
+    weight: 1,
+    draw: fc.record({ via, isOwn: fc.boolean() }),
+    play: (world, { via: at, isOwn }) => keepHold(world, at, isOwn),
+  },
 ];
 
 /** A token that is good, and that no other call revokes or rotates; undefined when there is none. */
@@ -102,8 +108,8 @@ async function mint(world, at, own) {
   return answer && { id: answer.json.id, token: answer.json.token };
 }
 
-/** One asks for the end of a hold, and cannot confirm it; of two confirmations by somebody else one ends it. */
-async function liftHold(world, via) {
+/** One asks for the end of a hold, which somebody else could confirm; undefined when it could not be asked for. */
+async function askForLift(world, via) {
   const token = await somebodyElse(world);
   if (token === undefined) return;
   world.holds += 1;
@@ -113,8 +119,16 @@ async function liftHold(world, via) {
   const lifted = { via, body: { hot_days: 0 } };
   const asked = await ask(world, 'end of a hold', [403], 'PUT', path, lifted);
   if (asked === undefined) return;
-  const confirm = (options) =>
-    call(world, 'POST', `/approvals/${asked.json.approval_id}/confirm`, options);
+  const { approval_id: id } = asked.json;
+  const confirm = (options) => call(world, 'POST', `/approvals/${id}/confirm`, options);
+  return { token, path, id, confirm };
+}
+
+/** Who asked for the end of a hold cannot confirm it; of two confirmations by somebody else one ends it. */
+async function liftHold(world, via) {
+  const lift = await askForLift(world, via);
+  if (lift === undefined) return;
+  const { token, path, confirm } = lift;
   isAnswer(world, await confirm({ via }), 'confirmation of the own request', [403]);
   const both = await Promise.all([confirm({ via, token }), confirm({ via: via + 1, token })]);
   for (const answer of both) isAnswer(world, answer, 'confirmation', [200, 409]);
@@ -126,6 +140,22 @@ async function liftHold(world, via) {
   const isLost = both.some((answer) => outcomeOf(answer) === 'lost');
   if (confirmed > 0 ? hold : !hold && !isLost)
     world.say(`${path}: ${confirmed} confirmations, and its hold is ${hold}`);
+}
+
+/** What was asked for is listed; once somebody has rejected it, or its asker withdrawn it, nobody can confirm it. */
+async function keepHold(world, via, isOwn) {
+  const lift = await askForLift(world, via);
+  if (lift === undefined) return;
+  const { token, path, id, confirm } = lift;
+  const list = await ask(world, 'approvals', [200], 'GET', '/approvals?state=waiting', { via });
+  const isListed = list?.json.data.some((each) => each.id === id) ?? true;
+  if (!isListed) world.say(`the request ${id} is not among those that wait`);
+  const by = isOwn ? { via } : { via, token };
+  const rejected = await ask(world, 'rejection', [200], 'POST', `/approvals/${id}/reject`, by);
+  if (rejected === undefined) return;
+  isAnswer(world, await confirm({ via, token }), 'confirmation of what was rejected', [409]);
+  const policy = await ask(world, 'policy', [200], 'GET', path, { via });
+  if (policy !== undefined && !policy.json.hold) world.say(`${path} lost its hold after all`);
 }
 
 /** The token of an admin of another chain, which only the machine itself makes. */
