@@ -75,6 +75,21 @@ describe('a call', () => {
     expect(await api.getText('/x')).toBe('{"confidence":0.10}');
   });
 
+  test.each([
+    ['after somebody has pressed something', { isActive: true }, '?1'],
+    ['that the page makes by itself', { isActive: false }, null],
+    ['in a browser that cannot tell', undefined, null],
+  ])('%s says whether somebody is there', async (_when, userActivation, said) => {
+    let sent: string | null = '';
+    vi.stubGlobal('navigator', { userActivation });
+    vi.stubGlobal('fetch', async (_url: string, { headers }: RequestInit) => {
+      sent = new Headers(headers).get('svcctl-active');
+      return new Response('{}');
+    });
+    await api.get('/x');
+    expect(sent).toBe(said);
+  });
+
   test('that ends in 401 says that the session has ended', async () => {
     answer(401, '{"code":"session_expired","detail":"Sign in again."}');
     expect(await failureOf(api.get('/me'))).toMatchObject({ status: 401, code: 'session_expired' });

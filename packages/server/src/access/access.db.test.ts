@@ -54,6 +54,21 @@ test('/me tells name, scopes, tenants and expiry', async () => {
   });
 });
 
+// Who has scripts that make tokens relies on it: a preset may be added, and none changes.
+test.each([
+  ['support-readonly', ['enrichment:read', 'analytics:read']],
+  ['viewer', ['enrichment:read', 'analytics:read', 'webhooks:read']],
+  ['pipeline', ['enrichment:write', 'incidents:write']],
+  ['curator', ['enrichment:read', 'analytics:read', 'datasets:write']],
+  ['on-call', ['enrichment:read', 'dlq:operate']],
+  ['webhooks', ['webhooks:manage']],
+  ['auditor', ['audit:read']],
+  ['admin', ['admin']],
+])('the preset %s keeps its scopes', async (preset, scopes) => {
+  const { token } = await service.makeToken({ preset });
+  expect((await service.call('GET', '/me', { token })).json.scopes).toEqual(scopes);
+});
+
 test.each([
   [{}, '/name', 'field_required'],
   [{ name: '' }, '/name', 'value_invalid'],

@@ -5,9 +5,11 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, useTestDatabase } from '../../test/database.ts';
 import { useFolder } from '../../test/folder.ts';
+import { useS3 } from '../../test/s3.ts';
 import { startTestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
+import { createS3Store } from '../platform/objects/s3.ts';
 import { auditLocally, pruneAudit, toEntry } from './audit.ts';
 import { listAuditEntriesAfter } from './audit-queries.ts';
 import { copyAudit, toStore } from './copy-audit.ts';
@@ -15,6 +17,7 @@ import { findFailingCopy, takeCopy } from './copy-queries.ts';
 import type { Sealer } from './seal-audit.ts';
 
 const db = useTestDatabase();
+const s3 = useS3('once');
 const dir = useFolder('once');
 let folder: string;
 let round = 0;
@@ -92,6 +95,27 @@ test('entries are copied once each, as an export has them, under names that tell
   });
   expect(names.map((name) => name.slice(11))).toEqual(expected);
   expect(names).toHaveLength(2);
+});
+
+test('a bucket that only lets objects be put and got takes the copy', async () => {
+  const isOfCopy = (path: string) => new URL(path, s3.url).pathname.endsWith('.ndjson');
+  const methods = ['PUT', 'GET', 'HEAD'];
+  s3.behave((method, path) => (methods.includes(method) && isOfCopy(path) ? 'pass' : 'deny'));
+  await act('t');
+  await copy(() => createS3Store(s3.urlOf('copy')));
+  await act('u');
+  await copy(() => createS3Store(s3.urlOf('copy')));
+  s3.behave(() => 'pass');
+  const store = await createS3Store(s3.urlOf('copy'));
+  const { signal } = new AbortController();
+  const lines: string[] = [];
+  for await (const { key } of store.list('audit/', signal)) {
+    const path = join(folder, 'object');
+    await store.get(key, path, signal);
+    lines.push(...(await readFile(path, 'utf8')).trimEnd().split('\n'));
+  }
+  await store.close();
+  expect(lines).toEqual(await stored());
 });
 
 test('a process that dies behind the object leaves no gap', async () => {
