@@ -1,6 +1,6 @@
 // Checks that ARCHITECTURE.md is true: every file and folder that it names exists, and it names every folder below the
-// sources of the server and the console.
-import { readdirSync, readFileSync } from 'node:fs';
+// sources of the server and the console; and that the tests are there which SECURITY.md names.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { isMain, root } from './program.mjs';
 
@@ -55,8 +55,17 @@ export function checkArchitecture() {
     .join('');
 }
 
+/** Answers a sentence for each test, or folder of tests, that the text names and is not there. */
+export function checkSecurity(text = readFileSync(join(root, 'SECURITY.md'), 'utf8')) {
+  const places = [root, join(root, 'packages', 'server', 'src')];
+  return [...text.matchAll(/`([\w./-]+(?:\.test\.ts|\/))`/g)]
+    .filter(([, name]) => !places.some((place) => existsSync(join(place, name))))
+    .map(([, name]) => `SECURITY.md names ${name}, which is not there\n`)
+    .join('');
+}
+
 if (isMain(import.meta.url)) {
-  const faults = checkArchitecture();
+  const faults = checkArchitecture() + checkSecurity();
   process.stdout.write(faults);
   process.exitCode = faults === '' ? 0 : 1;
 }

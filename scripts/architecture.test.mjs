@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkArchitecture, findStaleNames } from './architecture.mjs';
+import { checkArchitecture, checkSecurity, findStaleNames } from './architecture.mjs';
 
 const tree = {
   files: ['packages/server/src/records/read/pages.ts'],
@@ -19,6 +19,13 @@ test('a file or folder that is gone is told, and a folder without a name', () =>
   ]);
 });
 
-test('the document of this repository is true', () => {
-  expect(checkArchitecture()).toBe('');
+test('a test that SECURITY.md names and is gone is told', () => {
+  const text = '`access/access.db.test.ts`, `e2e/console/`, `access/gone.test.ts`, `e2e/none/`';
+  expect(checkSecurity(text)).toBe(
+    'SECURITY.md names access/gone.test.ts, which is not there\nSECURITY.md names e2e/none/, which is not there\n',
+  );
+});
+
+test('the documents of this repository are true', () => {
+  expect(checkArchitecture() + checkSecurity()).toBe('');
 });

@@ -1,7 +1,7 @@
 // npm run check: finds every fault that can be found without running the code. Stops at the first step that finds one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkArchitecture } from './architecture.mjs';
+import { checkArchitecture, checkSecurity } from './architecture.mjs';
 import { build, forgetBuilds } from './build.mjs';
 import { checkSubject } from './commit-subject.mjs';
 import { checkDocComments } from './doc-comments.mjs';
@@ -16,7 +16,7 @@ const steps = {
   'doc comments': async () => checkDocComments(),
   'style words': async () => checkStyleWords(),
   docs: checkDocs,
-  architecture: async () => checkArchitecture(),
+  architecture: async () => checkArchitecture() + checkSecurity(),
   lockfile: checkLockfile,
   'commit subject': checkSubject,
 };

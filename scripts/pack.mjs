@@ -1,7 +1,9 @@
 // Before npm packs packages/server, puts beside it what the package holds of the rest of the repository; with --undo
-// takes it away again. package.json of the server calls this, so `npm pack --workspace packages/server` is all it takes.
+// takes it away again, and writes the checksum of the package beside it. package.json of the server calls this, so
+// `npm pack --workspace packages/server` is all it takes.
+import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { build, manifestBefore } from './build.mjs';
 import { collectLicenses } from './licenses.mjs';
 import { pinsOf, shrinkwrapOf } from './lockfile.mjs';
@@ -14,6 +16,7 @@ export const copies = [
   { from: join('packages', 'console', 'dist'), to: 'console' },
   { from: 'deploy', to: 'deploy' },
   { from: 'CHANGELOG.md', to: 'CHANGELOG.md' },
+  { from: 'SECURITY.md', to: 'SECURITY.md' },
   // Errors and findings name them.
   { from: 'docs', to: 'docs' },
 ];
@@ -50,6 +53,15 @@ function undo() {
   }
 }
 
+/** Writes what `sha256sum --check` reads, beside the file that npm has written by now; for a dry run it writes none. */
+function writeChecksum({ npm_config_pack_destination: folder = '.', ...env } = process.env) {
+  const { name, version } = JSON.parse(readFileSync(placeOf(manifest), 'utf8'));
+  const path = resolve(env.INIT_CWD ?? root, folder, `${name}-${version}.tgz`);
+  if (env.npm_config_dry_run === 'true' || !existsSync(path)) return;
+  const sum = createHash('sha256').update(readFileSync(path)).digest('hex');
+  writeFileSync(`${path}.sha256`, `${sum}  ${basename(path)}\n`);
+}
+
 function textOf(value) {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
@@ -59,5 +71,9 @@ function placeOf(name) {
 }
 
 if (isMain(import.meta.url)) {
-  await tellingFaults(process.argv.includes('--undo') ? undo : prepare);
+  await tellingFaults(async () => {
+    if (!process.argv.includes('--undo')) return prepare();
+    undo();
+    writeChecksum();
+  });
 }

@@ -69,7 +69,7 @@ async function copyForImage(build: string): Promise<void> {
 }
 
 /** Packs a workspace; returns the path of the archive. */
-async function pack(
+export async function pack(
   folder: string,
   { workspace = 'packages/server', from = root }: { workspace?: string; from?: string },
 ): Promise<string> {

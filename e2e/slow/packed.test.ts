@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { chown, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { chown, readdir, readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
+import { newFolder } from '../../packages/server/test/folder.ts';
 import { startReceiver } from '../../packages/server/test/receiver.ts';
 import { openExport } from '../lib/api.ts';
 import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
 import { ingestBatch } from '../lib/ingest.ts';
 import { type Service, statusOf, useInstallation } from '../lib/installation.ts';
-import { installPackage, type Package, readManifest } from '../lib/package.ts';
+import { installPackage, type Package, pack, readManifest } from '../lib/package.ts';
 import { makeLeaf } from '../lib/records.ts';
 import { runRetention, verifyAll } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
@@ -44,6 +46,7 @@ test('the package holds what is needed to run, and neither sources nor tests', a
       'package/console/index.html',
       'package/README.md',
       'package/CHANGELOG.md',
+      'package/SECURITY.md',
       'package/docs/operations.md',
       'package/docs/configuration.md',
       'package/LICENSE',
@@ -71,6 +74,22 @@ test('the package holds what is needed to run, and neither sources nor tests', a
   }
   expect(licenses).toMatch(/^vega-datasets \d.*BSD/m);
 });
+
+test('the package is the same to the byte whenever it is packed, and its checksum lies beside it', async () => {
+  const sums = [];
+  for (const _time of [1, 2]) {
+    const folder = await newFolder();
+    const archive = await pack(folder);
+    const sum = createHash('sha256')
+      .update(await readFile(archive))
+      .digest('hex');
+    const line = `${sum}  ${basename(archive)}\n`;
+    expect(await readFile(`${archive}.sha256`, 'utf8')).toBe(line);
+    await rm(folder, { recursive: true });
+    sums.push(sum);
+  }
+  expect(sums[1]).toBe(sums[0]);
+}, 300_000);
 
 // The user who runs it is not the one who has installed it, and may write nothing but the data folder, as in a container
 // with a read-only root.
