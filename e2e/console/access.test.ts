@@ -57,6 +57,40 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   await drawerOf(page).getByText('place in the chain').waitFor();
 });
 
+test('a token is made for some addresses alone, and given another secret', async () => {
+  const { service } = filled;
+  const page = await filled.openList('/access', { expected: [stepUp] });
+  await button(page, 'New token').click();
+  await drawerOf(page).getByLabel('Name').fill('Sam');
+  await drawerOf(page).getByLabel('From').fill('127.0.0.0/8, 10.0.0.0/8');
+  await button(page, 'Make the token').click();
+  await confirm(page, service.token);
+  const secret = drawerOf(page).locator('code').first();
+  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
+  const before = await secret.innerText();
+  await button(page, 'I have kept it').click();
+  const row = rowsOf(page).filter({ hasText: 'Sam' });
+  await row.getByText('127.0.0.0/8, 10.0.0.0/8').waitFor();
+
+  await row.getByRole('button', { name: 'ROTATE Sam' }).click();
+  await drawerOf(page).getByLabel('The old secret').selectOption('ends at once');
+  await button(page, 'Rotate the token').click();
+  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
+  const after = await secret.innerText();
+  const codeOf = async (token: string) => (await service.call('GET', '/me', { token })).status;
+  expect([await codeOf(before), await codeOf(after)]).toEqual([401, 200]);
+});
+
+test('RIGHTS shows which presets have a scope, also by another that includes it', async () => {
+  const page = await filled.open('/access?view=rights');
+  const cells = (row: string) =>
+    page.getByRole('row', { name: row }).locator('th, td').allInnerTexts();
+  const presets = ['support-readonly', 'viewer', 'pipeline', 'curator', 'on-call', 'webhooks'];
+  expect((await cells('LETS A TOKEN')).slice(2)).toEqual([...presets, 'auditor', 'admin']);
+  const reads = ['–', 'yes', '–', '–', 'yes', 'yes', '–', 'yes'];
+  expect((await cells('incidents:read')).slice(2)).toEqual(reads);
+});
+
 test('a fault of a new token stands at its field', async () => {
   const page = await filled.openList('/access?panel=new-token', {
     expected: [stepUp, /400 \(Bad Request\)/],

@@ -13,7 +13,7 @@ const row = answerOf('GET /approvals/:id', {
   method: 'POST',
   path: '/enrichment/erase',
   body: { tenant: 'TX', event_ids: ['e1', 'e2'] },
-  asked_by: { kind: 'token', token_id: 'tok_1', name: 'ada' },
+  asked_by: { id: 'tok_1', name: 'ada' },
 });
 
 test('show prints the call, who asked for it, and how it went', async () => {
