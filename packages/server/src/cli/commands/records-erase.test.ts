@@ -116,6 +116,7 @@ describe('with --receipt', () => {
     await ends(cli(await save({ erased })), 1, ['erased is {"count":3']);
     await ends(cli(await save({ incidents: undefined })), 1, ['incidents is undefined there']);
     await ends(cli(await save({ id: null })), 2, ['is no receipt']);
+    await ends(cli(await save({ erased_at: null })), 2, ['before the erasure was done']);
   });
 });
 

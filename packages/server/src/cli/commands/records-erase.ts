@@ -76,6 +76,9 @@ const reading = call('GET /enrichment/erasures/:id', {
     if (/^(mov|ers)_\w+$/.test(place)) return read(place);
     const saved = (await readJson(context, '--receipt', `@${place}`)).value as Receipt | null;
     if (typeof saved?.id !== 'string') throw usage(`${place} is no receipt of an erasure.`);
+    if (saved.erased_at === null) {
+      throw usage(`${place} was saved before the erasure was done. Read it: --receipt ${saved.id}`);
+    }
     const stored = await read(saved.id);
     const differing = fixedFields.filter((name) => !isDeepStrictEqual(saved[name], stored[name]));
     if (differing.length === 0) return stored;
