@@ -51,7 +51,7 @@ test('of a condition on the enrichment the values are kept nowhere', async () =>
 });
 
 const where = 'person.id = "p-17"';
-const of = new URLSearchParams({ tenant: 'TX', where });
+const of = String(new URLSearchParams({ tenant: 'TX', where }));
 const since = '2000-01-01T00:00:00Z';
 test.each([
   ['count', 'GET', `/enrichment/records/count?${of}`, {}],

@@ -188,10 +188,7 @@ function makersOf(
       return tenant;
     },
     run: () => idOf('POST', '/retention/run', { tenant }),
-    async move() {
-      const { data } = await call('GET', `/retention/moves?tenant=${tenant}`);
-      return data[0].id;
-    },
+    move: async () => (await call('GET', `/retention/moves?tenant=${tenant}`)).data[0].id,
     erasure: () => idOf('POST', '/enrichment/erase', { tenant, event_ids: ['none'] }),
     verification: () => idOf('POST', '/retention/verify', { tenant }),
     endpoint: () => endpoint(true),
