@@ -82,6 +82,25 @@ test('a link to look at shows no buttons that change an endpoint', async () => {
   }
 });
 
+test('a link to look at retries nothing, of deliveries and of incidents', async () => {
+  const page = await webhooks.openBlank();
+  await page.goto((await makeLink({ scope: 'webhooks:read' })).url);
+  const retries = page.getByRole('button', { name: /RETRY|SEND AGAIN/ });
+  for (const [list, told] of [
+    ['DELIVERIES', 'ATTEMPTS'],
+    ['INCIDENTS', 'show in DELIVERIES'],
+  ] as const) {
+    await pageLink(page, list).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(15);
+    await page.keyboard.press('j');
+    await page.keyboard.press('r');
+    await rowsOf(page).first().click();
+    await drawerOf(page).getByText(told, { exact: true }).waitFor();
+    expect(await retries.count(), list).toBe(0);
+    expect(await page.getByText(/^Not retried/).count(), list).toBe(0);
+  }
+});
+
 test('a page of another origin has it in a frame, and is told when it ends', async () => {
   const context = await (await launchBrowser()).newContext();
   const page = await context.newPage();

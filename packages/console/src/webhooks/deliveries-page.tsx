@@ -1,4 +1,4 @@
-import { type ReactNode, useCallback } from 'react';
+import type { ReactNode } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { failureWords, outcomeWords } from '../api/values.ts';
 import { deliveryFilters } from '../api/views.ts';
@@ -28,13 +28,11 @@ export function DeliveriesPage(): ReactNode {
   const open = panel.idOf('delivery');
   const retries = useRetries();
   const rows = list.data?.data;
-  const isDead = useCallback(
-    (id: string) => {
-      const status = rows?.find((row) => row.id === id)?.status;
-      return status === 'pending' || status === 'abandoned';
-    },
-    [rows],
-  );
+  const retry = (id: string) => {
+    const status = rows?.find((row) => row.id === id)?.status;
+    if (status === 'pending' || status === 'abandoned') void retries.retry([id]);
+    else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
+  };
   return (
     <ListPage>
       <FilteredList
@@ -49,10 +47,7 @@ export function DeliveriesPage(): ReactNode {
         filters={filters}
         searched="text"
         filterWords={{ endpoint, class: failureWords, outcome: outcomeWords }}
-        onRetry={(id) => {
-          if (isDead(id)) void retries.retry([id]);
-          else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
-        }}
+        onRetry={retries.isAllowed ? retry : undefined}
       />
       {open !== undefined && <DeliveryDrawer id={open} retries={retries} onClose={panel.close} />}
     </ListPage>

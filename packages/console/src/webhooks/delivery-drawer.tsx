@@ -62,7 +62,7 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
   const refusal = whyNoRetry(delivery);
   return (
     <div className="drawer-actions">
-      {hasScope('deliveries:retry') && (
+      {retries.isAllowed && (
         <Button
           variant={refusal === null ? 'filled' : 'default'}
           {...(refusal !== null && { 'aria-describedby': refusalId })}
@@ -79,7 +79,7 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
         <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
         <CopyText label="Copy link" value={() => window.location.href} />
       </span>
-      {refusal !== null && (
+      {retries.isAllowed && refusal !== null && (
         <p id={refusalId} className={`muted small ${classes.refusal}`}>
           {refusal}
         </p>

@@ -8,14 +8,16 @@ export function useOnlyTenant(): string | undefined {
   return tenants?.length === 1 ? tenants[0] : undefined;
 }
 
-/** The columns of a list without that of the tenant, where there is only one. */
-export function useOwnColumns<Column extends { readonly id: string }>(
+/** The columns of a list without that of the tenant, where there is only one, and without RETRY for those who may not. */
+export function useOwnColumns<Column extends { readonly id: string; readonly isAction?: boolean }>(
   columns: readonly Column[],
 ): readonly Column[] {
-  const tenant = useOnlyTenant();
+  const isOnly = useOnlyTenant() !== undefined;
+  const mayRetry = useSession().hasScope('deliveries:retry');
   return useMemo(
-    () => (tenant === undefined ? columns : columns.filter(({ id }) => id !== 'tenant')),
-    [columns, tenant],
+    () =>
+      columns.filter(({ id, isAction }) => !(isOnly && id === 'tenant') && (mayRetry || !isAction)),
+    [columns, isOnly, mayRetry],
   );
 }
 

@@ -4,6 +4,7 @@ import { api } from '../api/client.ts';
 import type { DeadLetters, Delivery, DeliveryDetail } from '../api/types.ts';
 import { reasonOf } from '../ui/outage.ts';
 import { useRead } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { countOf, shortId } from '../ui/words.ts';
 import { deliveriesKey, dlqKey, incidentsKey, webhooksKey } from './query-keys.ts';
@@ -43,6 +44,8 @@ const atOnce = 6;
 
 /** Retries of single deliveries, shared by the list and the drawer. */
 export type Retries = {
+  /** Whether the person may retry, skip and replay. */
+  readonly isAllowed: boolean;
   /** Ids of deliveries whose retry is under way: the dead-letter queue does not show them. */
   readonly leaving: ReadonlySet<string>;
   readonly retry: (ids: readonly string[]) => Promise<void>;
@@ -69,7 +72,7 @@ export function useRetries(): Retries {
     },
     [client],
   );
-  return { leaving, retry };
+  return { isAllowed: useSession().hasScope('deliveries:retry'), leaving, retry };
 }
 
 /** When most attempts have ended: what came of a retry is shown then, instead of at the next poll. */

@@ -6,6 +6,7 @@ import { useAct } from '../../ui/act.ts';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { FailingIcon } from '../../ui/icons.tsx';
 import { Moment } from '../../ui/marks.tsx';
+import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { shortId } from '../../ui/words.ts';
 import { endpointPath, webhooksKey } from '../query-keys.ts';
@@ -34,6 +35,7 @@ export function BlockedKeys({ id, keys }: { id: string; keys: readonly BlockedKe
 
 function Blocked({ id, blocked }: { id: string; blocked: BlockedKey }): ReactNode {
   const { key, delivery_id: first, waiting, since, status, next_retry: next, error } = blocked;
+  const { hasScope } = useSession();
   const skip = useAct({
     call: () => api.post(`${endpointPath(id)}/skip`, { key }),
     onDone: () => notify({ text: `Skipped ${shortId(first)}: it stays a dead letter` }),
@@ -61,19 +63,21 @@ function Blocked({ id, blocked }: { id: string; blocked: BlockedKey }): ReactNod
         {status === 'abandoned' ? ', abandoned' : ', again '}
         {status === 'pending' && <Moment at={next} />}
       </p>
-      <p className="row gap-8">
-        <Button size="compact-xs" disabled={isBusy} onClick={() => retry.mutate()}>
-          RETRY
-        </Button>
-        <Button
-          size="compact-xs"
-          disabled={isBusy}
-          title="Abandons the first, and lets the next go"
-          onClick={() => skip.mutate()}
-        >
-          SKIP
-        </Button>
-      </p>
+      {hasScope('deliveries:retry') && (
+        <p className="row gap-8">
+          <Button size="compact-xs" disabled={isBusy} onClick={() => retry.mutate()}>
+            RETRY
+          </Button>
+          <Button
+            size="compact-xs"
+            disabled={isBusy}
+            title="Abandons the first, and lets the next go"
+            onClick={() => skip.mutate()}
+          >
+            SKIP
+          </Button>
+        </p>
+      )}
     </>
   );
 }

@@ -10,7 +10,7 @@ import classes from './incidents.module.css';
 
 const column = columnsOf<Incident>();
 
-/** The columns of the page INCIDENTS for those who may not retry. */
+/** The columns of the page INCIDENTS, with RETRY where a delivery failed. */
 export const incidentColumns: readonly Column<Incident>[] = [
   column.text('type', 'TYPE', 168, { card: 'title' }),
   column.shortId('id', 'ID', 92, { rank: 3 }),
@@ -24,11 +24,6 @@ export const incidentColumns: readonly Column<Incident>[] = [
   }),
   column.moment('occurred_at', 'OCCURRED', 96, { rank: 1 }),
   column.moment('created_at', 'REPORTED', 96, { card: 'note' }),
-];
-
-/** The columns for those who see the deliveries, with RETRY where a delivery failed. */
-export const retryColumns: readonly Column<Incident>[] = [
-  ...incidentColumns,
   column.action(
     92,
     (incident, tabIndex) =>

@@ -85,7 +85,7 @@ function Actions(props: {
   const { hasScope } = useSession();
   return (
     <div className="drawer-actions">
-      {failed.length > 0 && (
+      {retries.isAllowed && failed.length > 0 && (
         <Button
           variant="filled"
           loading={failed.every(({ id }) => retries.leaving.has(id))}
@@ -222,7 +222,7 @@ function DeliveryLine(props: {
           {status !== 'delivered' && delivery.error !== null && ` · ${delivery.error}`}
         </p>
       </div>
-      {isRetriable(delivery) && (
+      {retries.isAllowed && isRetriable(delivery) && (
         <Button
           size="compact-xs"
           loading={retries.leaving.has(id)}
@@ -231,7 +231,7 @@ function DeliveryLine(props: {
           RETRY<span className="visually-hidden"> the delivery to {target}</span>
         </Button>
       )}
-      {hasEnded && !isErased && <SendAgain delivery={delivery} />}
+      {retries.isAllowed && hasEnded && !isErased && <SendAgain delivery={delivery} />}
     </li>
   );
 }

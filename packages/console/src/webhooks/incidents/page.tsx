@@ -10,7 +10,7 @@ import { useEndpointNames } from '../endpoint-names.ts';
 import { useOnlyTenant, useOwnColumns, useOwnFilters, withoutField } from '../only-tenant.ts';
 import { incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
-import { incidentColumns, retryColumns } from './columns.tsx';
+import { incidentColumns } from './columns.tsx';
 import { IncidentPanel } from './incident-panel.tsx';
 import { useIncidents, useRetryOf } from './use-incidents.ts';
 
@@ -24,7 +24,7 @@ export function IncidentsPage(): ReactNode {
   const seesDeliveries = useSession().hasScope('webhooks:read');
   const filters = useOwnFilters(seesDeliveries ? incidentFilters : eventFilters);
   const endpoint = useEndpointNames(useOnlyTenant() ?? search.tenant, seesDeliveries);
-  const columns = useOwnColumns(seesDeliveries ? retryColumns : incidentColumns);
+  const columns = useOwnColumns(incidentColumns);
   const list = useIncidents(search);
   const open = panel.idOf('inc');
   const retries = useRetries();
@@ -42,7 +42,7 @@ export function IncidentsPage(): ReactNode {
         filters={filters}
         searched="text"
         filterWords={{ endpoint, class: failureWords, deliveries: failedWords }}
-        onRetry={seesDeliveries ? (id) => void retryOf(id) : undefined}
+        onRetry={retries.isAllowed ? (id) => void retryOf(id) : undefined}
       />
       {open !== undefined && <IncidentPanel id={open} retries={retries} onClose={panel.close} />}
     </ListPage>
