@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import { makeRecord } from '../lib/records.ts';
+import { waitFor } from '../lib/wait-for.ts';
 import {
   drawerOf,
   type PageOptions,
@@ -121,4 +122,23 @@ test('keeps what it showed in an outage, and is updated in place', async () => {
   await page.getByRole('button', { name: 'RETRY' }).click();
   await tile(page, 'RECORDS').getByText('41', { exact: true }).waitFor();
   await page.locator('[data-failing]').waitFor({ state: 'detached' });
+});
+
+test('tells what became of the last replay, and leads to its deliveries', async () => {
+  const { service, receiver } = webhooks;
+  const made = { tenant: 'globex', url: `${receiver.url}/late`, enabled: false };
+  const late = (await service.call('POST', '/webhook/endpoints', { body: made })).json.id;
+  const body = { since: new Date(Date.now() - 3_600_000).toISOString() };
+  const { id } = (await service.call('POST', `/webhook/endpoints/${late}/replay`, { body })).json;
+  await waitFor('what became of the replay', async () => {
+    const { outcome } = (await service.call('GET', `/webhook/replays/${id}`)).json;
+    return outcome?.counts.waits_for_endpoint === 15;
+  });
+  const page = await open();
+  const last = page.getByRole('region', { name: 'Last bulk job' });
+  await last
+    .getByText(/^Last replay, .*: 15 queued · 15 wait for their endpoint · still/)
+    .waitFor();
+  await last.getByRole('link', { name: '15 wait' }).click();
+  await expect.poll(() => recordRows(page).count(), patient).toBe(15);
 });

@@ -58,11 +58,11 @@ export async function playOutage(service, signal) {
   say(`Live deliveries beside it: ${await measureLive(service, receiver, signal)}`);
   const job = await until(
     () => ask('GET', `/webhook/replays/${replay.id}`),
-    ({ finished_at: end, outcome }) => end !== null && outcome.waiting + outcome.pending === 0,
+    ({ outcome }) => (outcome?.settled_at ?? null) !== null,
   );
   const { count, distinct } = receiver.replayed();
   say(
-    `${job.outcome.delivered} delivered in ${secondsSince(replayedAt)}: ${distinct} different ones came, ${count - distinct} twice.`,
+    `${job.outcome.counts.delivered ?? 0} delivered in ${secondsSince(replayedAt)}: ${distinct} different ones came, ${count - distinct} twice.`,
   );
 }
 

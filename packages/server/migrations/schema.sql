@@ -926,11 +926,17 @@ create table replays (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
+  outcome json,
+  looked_at timestamp with time zone,
+  look_at timestamp with time zone default now(),
+  settled_at timestamp with time zone,
   constraint replays_pkey PRIMARY KEY (id),
   constraint replays_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
 );
 
 CREATE INDEX replays_created_at_idx ON public.replays USING btree (created_at, id);
+
+CREATE INDEX replays_look_idx ON public.replays USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE INDEX replays_open_idx ON public.replays USING btree (endpoint_id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
 

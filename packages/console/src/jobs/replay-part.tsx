@@ -4,9 +4,9 @@ import { api } from '../api/client.ts';
 import type { ListedJob, Replay } from '../api/types.ts';
 import type { JobKindName } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
+import { BulkOutcome } from '../ui/bulk-outcome.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { formatCount } from '../ui/format.ts';
-import { stringifySearch } from '../ui/hash-state.ts';
 import { panelHref } from '../ui/panel-place.ts';
 import { useRead } from '../ui/poll.tsx';
 
@@ -37,32 +37,19 @@ export function PauseButton({ job }: { job: ListedJob }): ReactNode {
   );
 }
 
-/** What its outcome counts, in which status of deliveries that is, and how it reads. */
-const outcomes = [
-  ['delivered', 'delivered', 'delivered'],
-  ['waiting', 'queued', 'wait'],
-  ['pending', 'pending', 'failed and tried again'],
-  ['abandoned', 'abandoned', 'abandoned'],
-  ['discarded', 'discarded', 'discarded'],
-] as const;
-
 /** What became of the deliveries of a replay, and where they go. */
 export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
   const { id, state } = job;
   const replay = useRead<Replay>(
     ['jobs', 'replay', id, state],
     `/webhook/replays/${encodeURIComponent(id)}`,
-    { isOne: true, follow: [({ outcome }) => outcome.waiting + outcome.pending > 0, 2000] },
+    {
+      isOne: true,
+      follow: [({ outcome }) => outcome === null || outcome.settled_at === null, 2000],
+    },
   );
   const { data } = replay;
   if (data === undefined) return null;
-  const parts = outcomes
-    .filter(([name]) => data.outcome[name] > 0)
-    .map(([name, status, word]) => (
-      <a key={name} href={`#/deliveries${stringifySearch({ job: id, status })}`}>
-        {formatCount(data.outcome[name])} {word}
-      </a>
-    ));
   const { endpoint_id: endpoint } = data;
   return (
     <Facts
@@ -70,8 +57,7 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
         endpoint: (
           <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
         ),
-        'came of it':
-          parts.length === 0 ? 'nothing yet' : <span className="flex wrap gap-8">{parts}</span>,
+        'came of it': <BulkOutcome job={{ ...data, action: 'replay' }} />,
         'webhook-ids': data.ids === 'same' ? 'the same' : undefined,
         types: data.event_types?.join(', '),
         filters: data.filters === 'ignore' ? 'ignored' : undefined,

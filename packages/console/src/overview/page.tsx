@@ -1,5 +1,11 @@
 import type { ReactNode } from 'react';
-import type { BulkJob, Finding, Overview, ProcessRow, ServiceStatus } from '../api/types.ts';
+import type {
+  Finding,
+  Overview,
+  ProcessRow,
+  ServiceStatus,
+  WebhooksOverview,
+} from '../api/types.ts';
 import { isIdle, wellText } from '../api/values.ts';
 import { BulkOutcome } from '../ui/bulk-outcome.tsx';
 import { formatAge, formatBytes, visibleText } from '../ui/format.ts';
@@ -85,13 +91,14 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
   );
 }
 
-/** What became of the last bulk retry or purge. A process of the release before tells of none. */
-function LastJob({ job }: { job: BulkJob | null }): ReactNode {
+/** What became of the last bulk retry, purge or replay. A process of the release before tells of none. */
+function LastJob({ job }: { job: WebhooksOverview['last_job'] }): ReactNode {
   if (job === null || job.rows_done === 0) return null;
   return (
     <section className="flex-none line-under muted small" aria-label="Last bulk job">
       <p style={{ padding: '8px var(--mantine-spacing-md)' }}>
-        Last bulk {job.action}, <Moment at={job.created_at} />: <BulkOutcome job={job} />
+        Last {job.action === 'replay' ? 'replay' : `bulk ${job.action}`},{' '}
+        <Moment at={job.created_at} />: <BulkOutcome job={job} />
       </p>
     </section>
   );

@@ -1,10 +1,9 @@
 import type { ReactNode } from 'react';
-import type { BulkJob } from '../api/types.ts';
-import { outcomeParts, settledText } from '../api/views.ts';
+import { type Became, outcomeParts, settledText } from '../api/views.ts';
 import { stringifySearch } from './hash-state.ts';
 
-/** What became of a bulk job: each number leads to its rows, and it is said whether they are the last ones. */
-export function BulkOutcome({ job }: { job: BulkJob }): ReactNode {
+/** What became of a bulk job or a replay: each number leads to its rows, and it is said whether they are the last ones. */
+export function BulkOutcome({ job }: { job: Became & { readonly id: string } }): ReactNode {
   const settled = settledText(job);
   return (
     <>

@@ -1,7 +1,11 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
-import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+import {
+  makeBulkJob,
+  seedDeliveries,
+  seedEndpoint,
+} from '../webhooks/dead-letters/testing/seed.ts';
 import { laneOf } from '../webhooks/lanes.ts';
 
 const service = useTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
@@ -243,4 +247,23 @@ test('finds endpoints that fail along an index that has only these', async () =>
       where deleted_at is null and disabled_reason = 'operator'`);
   });
   expect(JSON.stringify(held)).toContain('webhook_endpoints_held_idx');
+});
+
+test('tells what became of the last bulk job: a retry, or a replay of a range, and never of one incident', async () => {
+  const endpoint = await seedEndpoint(service.db, { tenant: 'TX' });
+  const lastFor = async (tenants?: string[]) => {
+    const { token } = await service.makeToken({ scopes: ['admin'], ...(tenants && { tenants }) });
+    return (await read(token)).webhooks.last_job;
+  };
+  await makeBulkJob(service.db, 'rty_1');
+  expect(await lastFor()).toMatchObject({ id: 'rty_1', action: 'retry' });
+  const { json } = await service.call('POST', '/incidents', {
+    body: { tenant: 'TX', type: 'incident.created', data: {} },
+  });
+  const replay = async (body: object) =>
+    (await service.call('POST', `/webhook/endpoints/${endpoint.id}/replay`, { body })).json.id;
+  const id = await replay({ since: '2001-01-01T00:00:00Z', only: 'delivered' });
+  await replay({ incident_id: json.id, only: 'delivered' });
+  expect(await lastFor(['TX'])).toMatchObject({ id, action: 'replay', rows_done: 0 });
+  expect(await lastFor(['CA'])).toBeNull();
 });

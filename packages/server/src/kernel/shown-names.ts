@@ -24,7 +24,7 @@ export function shownName(reader: Reader, name: string): string {
 
 /** The fields of answers that name somebody, and those in which such answers lie. No payload of a tenant is looked at. */
 const naming = new Set(['disabled_by', 'created_by', 'requested_by', 'polled_by']);
-const holding = new Set(['story', 'jobs', 'webhooks', 'endpoints', 'last_job', 'polled']);
+const holding = new Set(['story', 'jobs', 'webhooks', 'endpoints', 'polled']);
 
 /** Returns an answer with the names in it as this caller may know them. */
 export function withShownNames<T>(reader: Reader, answer: T): T;

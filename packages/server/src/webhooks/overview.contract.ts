@@ -1,7 +1,10 @@
 import { type Static, Type } from 'typebox';
-import { instantSchema, nullable } from '../platform/http/schemas.contract.ts';
+import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
 import { bulkJobSchema } from './deliveries.contract.ts';
 import { deliveryHoursSchema, endpointSchema } from './schemas.contract.ts';
+import { bulkActions } from './values.ts';
+
+const { id, state, created_at, rows_done, outcome } = bulkJobSchema.properties;
 
 export const webhooksOverviewSchema = Type.Object({
   abandoned: Type.Integer({ description: 'deliveries without attempts left' }),
@@ -26,6 +29,16 @@ export const webhooksOverviewSchema = Type.Object({
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',
   }),
-  last_job: nullable(bulkJobSchema, 'the last bulk re-arm or purge'),
+  last_job: nullable(
+    Type.Object({
+      id,
+      action: oneOf([...bulkActions, 'replay']),
+      state,
+      created_at,
+      rows_done,
+      outcome,
+    }),
+    'the last bulk re-arm or purge, or replay of a range',
+  ),
 });
 export type WebhooksOverview = Static<typeof webhooksOverviewSchema>;

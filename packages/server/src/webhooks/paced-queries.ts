@@ -1,7 +1,9 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import { type JobSource, selectJobs } from '../platform/jobs/listed-queries.ts';
+import { type JobSource, listJobRows, selectJobs } from '../platform/jobs/listed-queries.ts';
 import type { Queryable, Row } from '../platform/postgres/database.ts';
-import type { JobRow } from './contract.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
+import type { JobRow, WebhooksOverview } from './contract.ts';
+import { outcomeOfJob } from './dead-letters/outcome-queries.ts';
 import type { BulkAction, RetryState } from './values.ts';
 
 /** Where jobs are stored that operators pause, pace and cancel. */
@@ -51,6 +53,17 @@ export async function listOpen(
   return db.query<OpenJob>(sql`
     ${selectJobs(table, columns, reach)} and j.state in ('running', 'paused')
     order by j.created_at, j.id limit ${limit}`);
+}
+
+/** The last job of a table, and what became of its rows; none where there is no job. */
+export async function findLast(
+  db: Queryable,
+  table: PacedTable,
+  reach: readonly string[] | null,
+): Promise<NonNullable<WebhooksOverview['last_job']>[]> {
+  const columns = sql`j.id, ${table.kind} as action, j.state, ${instantText('j.created_at')} as created_at, j.rows_done,
+    ${outcomeOfJob} as outcome`;
+  return listJobRows(db, table, columns, { reach }, { after: null, limit: 1 });
 }
 
 /**

@@ -2,14 +2,14 @@ import type { Actor } from '../kernel/actor.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { WebhooksOverview } from './contract.ts';
-import { bulkTable, listBulkJobs } from './dead-letters/job-queries.ts';
+import { bulkTable } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { toListed } from './endpoints/endpoints.ts';
 import { withFaring } from './endpoints/story.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours } from './hours.ts';
-import { listOpen } from './paced-queries.ts';
-import { replayTable } from './replays/queries.ts';
+import { findLast, listOpen } from './paced-queries.ts';
+import { rangeReplays, replayTable } from './replays/queries.ts';
 import { deadLetterStatuses } from './values.ts';
 
 /** The hours of two days, and so many endpoints and jobs. */
@@ -23,8 +23,11 @@ export async function readWebhooksOverview(
   const { tenants } = actor;
   const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(toListed);
   const jobs = await listOpen(db, bulkTable, tenants, mostJobs);
-  const [last] = await listBulkJobs(db, { reach: tenants }, { after: null, limit: 1 });
   const replays = await listOpen(db, replayTable, tenants, mostJobs);
+  const lasts = [
+    ...(await findLast(db, bulkTable, tenants)),
+    ...(await findLast(db, rangeReplays, tenants)),
+  ].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
   return {
     webhooks: {
       pending: await sumCounts(db, { statuses: ['pending'], tenants }),
@@ -32,7 +35,7 @@ export async function readWebhooksOverview(
       hours: await getDeliveryHours(db, actor, { hours: shownHours }),
       ...(await countTroubles(db, tenants)),
       endpoints: await withFaring(db, endpoints),
-      last_job: last ?? null,
+      last_job: lasts[0] ?? null,
     },
     work: [...jobs, ...replays].map(toWork),
   };

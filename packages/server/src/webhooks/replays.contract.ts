@@ -7,6 +7,7 @@ import {
   oneOf,
   problem,
 } from '../platform/http/schemas.contract.ts';
+import { bulkJobSchema } from './deliveries.contract.ts';
 import { eventTypesSchema, idSchema } from './schemas.contract.ts';
 import {
   openJobStates,
@@ -123,16 +124,7 @@ export const replaySchema = Type.Object({
   ),
   rows_done: Type.Integer({ description: 'deliveries made or re-armed' }),
   rows_skipped: Type.Integer({ description: 'dead letters of which an attempt was under way' }),
-  outcome: Type.Object(
-    {
-      waiting: Type.Integer({ description: 'not tried yet' }),
-      pending: Type.Integer({ description: 'failed, and tried again' }),
-      delivered: Type.Integer(),
-      abandoned: Type.Integer(),
-      discarded: Type.Integer(),
-    },
-    { description: 'what has become of its deliveries by now, as long as they are kept' },
-  ),
+  outcome: bulkJobSchema.properties.outcome,
   error: nullable(
     Type.String({
       description: 'why it ended before its time, or what was forgotten before its turn',

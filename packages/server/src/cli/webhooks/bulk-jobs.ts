@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import { outcomeParts, settledText } from '../../webhooks/dead-letters/view.ts';
+import { outcomeParts, outcomeText, settledText } from '../../webhooks/dead-letters/view.ts';
 import { type BulkAction, bulkActions } from '../../webhooks/values.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -59,13 +59,6 @@ export const retries = list('GET /webhook/dlq/retries', {
     next: 'svcctl dlq pause|resume|cancel rty_…',
   },
 });
-
-/** What became of a job: `24 re-armed · 1 failed again · 23 wait for the breaker · still under way`. */
-function outcomeText(job: BulkJob): string {
-  return [...outcomeParts(job).map((part) => part.text), settledText(job)]
-    .filter((part) => part !== '')
-    .join(' · ');
-}
 
 export const job = call('GET /webhook/dlq/jobs/:id', {
   summary: 'show what became of a job of dlq retry --all or dlq purge --all',

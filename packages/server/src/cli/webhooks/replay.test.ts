@@ -30,11 +30,15 @@ const job: ReplayRow = answerOf('GET /webhook/replays/:id', {
   filters: 'apply',
   rows_total: 1234,
   created_by: 'ops',
-  outcome: { waiting: 0, pending: 0, delivered: 0, abandoned: 0, discarded: 0 },
+  outcome: null,
   created_at: '2026-03-05T12:00:00.000000Z',
   updated_at: '2026-03-05T12:00:00.000000Z',
 });
-const outcome = { waiting: 4, pending: 0, delivered: 1229, abandoned: 1, discarded: 0 };
+const outcome = {
+  counts: { waits_for_breaker: 3, delivered: 1229, failed_again: 1, abandoned: 1 },
+  looked_at: until,
+  settled_at: null,
+};
 const ended: ReplayRow = { ...job, state: 'completed', rows_done: 1234, outcome };
 const at = '/webhook/endpoints/ep_1/replay';
 const command = 'endpoints replay ep_1 --since 2h';
@@ -80,7 +84,7 @@ describe('after a yes', () => {
     const { stderr } = await cli(words, { typed: 'y\n' });
     expect(stderr).toContain('Send 1,234 deliveries to ep_1?');
     expect(stderr).toContain(
-      '✓ Queued 1,234 deliveries. By now: 1,229 delivered · 4 wait · 1 abandoned.',
+      '✓ 1,234 queued · 1,229 delivered · 1 failed · 1 abandoned · 3 wait for the breaker · still under way.',
     );
     const asked = { event_types: ['incident.created'], filters: 'ignore', rate: 50 };
     expect(sent('POST', at)[1]).toEqual({ ...asked, since: '2026-03-05T10:00:00.000000Z' });

@@ -1,5 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { outcomeText } from '../../webhooks/dead-letters/view.ts';
 import { replayIds, replaySelections } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -100,33 +101,17 @@ export const replay = verb({
 /** Prints how a replay ended, and what has become of its deliveries by now. Throws `partly_done` if it was cancelled. */
 function tellEnd(context: Context, job: Replay): void {
   const { id, rows_done: done, rows_skipped: skipped, rows_total: total } = job;
-  const count = numberOf(done, 'delivery', 'deliveries');
   if (job.state === 'cancelled') {
+    const count = numberOf(done, 'delivery', 'deliveries');
     throw new AppError('partly_done', {
       detail: `${id} was cancelled after ${total === null ? count : `${formatCount(done)} of ${formatCount(total)}`}. What it had queued stays queued.${job.error === null ? '' : ` ${job.error}.`}`,
     });
   }
   const left =
-    skipped === 0 ? '' : `, ${formatCount(skipped)} left alone, because an attempt was under way`;
+    skipped === 0 ? '' : ` · ${formatCount(skipped)} left alone, because an attempt was under way`;
   if (job.error !== null) context.note(`${job.error}.`);
-  context.note(`✓ Queued ${count}${left}. By now: ${outcomeText(job)}.`);
+  context.note(`✓ ${outcomeText({ ...job, action: 'replay' })}${left}.`);
   context.hint(`which they are, and what became of them: svcctl deliveries ls --job ${id}`);
-}
-
-const words = {
-  delivered: 'delivered',
-  waiting: 'wait',
-  pending: 'failed and tried again',
-  abandoned: 'abandoned',
-  discarded: 'discarded',
-};
-
-function outcomeText({ outcome }: Replay): string {
-  const parts = Object.entries(words).flatMap(([name, word]) => {
-    const count = outcome[name as keyof typeof outcome];
-    return count === 0 ? [] : [`${formatCount(count)} ${word}`];
-  });
-  return parts.length === 0 ? 'nothing' : parts.join(' · ');
 }
 
 type Line = { count: number; what: string };

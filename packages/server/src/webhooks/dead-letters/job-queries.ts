@@ -5,6 +5,7 @@ import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
 import { lockReady, type PacedTable } from '../paced-queries.ts';
 import type { BulkAction, DeadLetterStatus, FailureClass } from '../values.ts';
+import { outcomeOfJob, toldOutcome } from './outcome-queries.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */
@@ -15,9 +16,7 @@ const isHeldUp = sql`(j.action = 'retry' and j.state in ('running', 'paused') an
 const columns = sql`j.id, j.action, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
   ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped,
-  coalesce((j.position ->> 'left')::int, 0) as rows_left, case when j.looked_at is not null then json_build_object(
-    'counts', j.outcome -> 'counts', 'looked_at', ${instantText('j.looked_at')},
-    'settled_at', ${instantText('j.settled_at')}) end as outcome, j.created_by, ${instantText('j.created_at')} as created_at,
+  coalesce((j.position ->> 'left')::int, 0) as rows_left, ${outcomeOfJob} as outcome, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
 /** What a bulk job selects of the dead letters; null means any. */
@@ -82,8 +81,8 @@ export const listedBulk = (action: BulkAction): ListedTable => ({
   done: raw('j.rows_done + j.rows_skipped'),
   total: raw('j.rows_total'),
   told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id, 'event_type', j.event_type,
-    'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped, 'done', j.rows_done,
-    'counts', j.outcome -> 'counts', 'is_settled', j.settled_at is not null)`,
+    'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped,
+    ${toldOutcome})`,
 });
 
 /** Lists bulk jobs, the newest first, beginning after `after`: all, or those of an action or for an endpoint alone. */

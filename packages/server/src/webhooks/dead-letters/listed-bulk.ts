@@ -3,21 +3,18 @@ import type { Audit } from '../../platform/audit.ts';
 import { type ListedKind, ofTenants } from '../../platform/jobs/listed.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { cancelled, changeJob } from '../paced-jobs.ts';
-import type { BulkAction, RowOutcome } from '../values.ts';
+import type { BulkAction } from '../values.ts';
 import { bulkKind } from './bulk-jobs.ts';
 import { listedBulk } from './job-queries.ts';
-import { outcomeParts } from './view.ts';
+import { type Became, outcomeText } from './view.ts';
 
-type Told = {
+type Told = Omit<Became, 'action'> & {
   status: string | null;
   endpoint_id: string | null;
   failure_class: string | null;
   event_type: string | null;
   is_limited: boolean;
   skipped: number;
-  done: number;
-  counts: Partial<Record<RowOutcome, number>> | null;
-  is_settled: boolean;
 };
 
 const paths = { retry: '/webhook/dlq/retries', purge: '/webhook/dlq/jobs' } as const;
@@ -46,9 +43,7 @@ export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): 
 }
 
 /** What became of its rows, where anything has: ` 24 re-armed · 1 failed again · 23 wait for the breaker.` */
-function becameText(action: BulkAction, { counts, done, is_settled: isSettled }: Told): string {
-  if (counts === null || done === 0) return '';
-  const parts = outcomeParts({ action, rows_done: done, outcome: { counts } });
-  const texts = parts.map(({ text }) => text);
-  return ` ${[...texts, ...(isSettled ? [] : ['still under way'])].join(' · ')}.`;
+export function becameText(action: Became['action'], told: Omit<Became, 'action'>): string {
+  const isTold = told.outcome !== null && told.rows_done > 0;
+  return isTold ? ` ${outcomeText({ ...told, action })}.` : '';
 }

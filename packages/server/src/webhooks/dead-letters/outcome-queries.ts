@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { RowOutcome } from '../values.ts';
 
 /** What has become so far of the delivery `d`, whose endpoint is `e`, since a job re-armed or purged it. */
@@ -8,6 +9,14 @@ export const rowOutcome =
   when 'abandoned' then 'abandoned' when 'pending' then 'failed_again'
   else case when not e.enabled or e.deleted_at is not null then 'waits_for_endpoint'
     when e.paused_until is not null and not d.is_probe then 'waits_for_breaker' else 'under_way' end end`);
+
+/** What is known of the rows of the job `j`, as callers see it, and for the list of all jobs. */
+export const outcomeOfJob = sql`case when j.looked_at is not null then json_build_object('counts', j.outcome -> 'counts',
+  'looked_at', ${instantText('j.looked_at')}, 'settled_at', ${instantText('j.settled_at')}) end`;
+export const toldOutcome = sql`'rows_done', j.rows_done, 'outcome', ${outcomeOfJob}`;
+
+/** The jobs of a table whose rows are looked at, and by which column deliveries name theirs. */
+export type LookedAt = { readonly jobs: 'dead_letter_jobs' | 'replays'; readonly by: string };
 
 /** A job whose rows are to be looked at, with what is known of them. */
 type DueLook = {
@@ -23,11 +32,15 @@ type DueLook = {
 const claimSeconds = raw('60');
 
 /** Finds the job whose rows were to be looked at the longest ago, for `days` days after it was made. */
-export async function takeDueLook(db: Queryable, days: number): Promise<DueLook | undefined> {
+export async function takeDueLook(
+  db: Queryable,
+  { jobs }: LookedAt,
+  days: number,
+): Promise<DueLook | undefined> {
   const rows = await db.query<DueLook>(sql`
-    update dead_letter_jobs j set look_at = clock_timestamp() + interval '${claimSeconds} seconds'
+    update ${raw(jobs)} j set look_at = clock_timestamp() + interval '${claimSeconds} seconds'
     where j.id = (
-      select id from dead_letter_jobs where look_at <= clock_timestamp()
+      select id from ${raw(jobs)} where look_at <= clock_timestamp()
       order by look_at limit 1 for update skip locked)
     returning j.id, j.state in ('completed', 'cancelled') as has_ended,
       j.created_at < now() - make_interval(days => ${days}) as is_old, j.outcome -> 'counts' as counts,
@@ -38,18 +51,19 @@ export async function takeDueLook(db: Queryable, days: number): Promise<DueLook 
 /** Counts what became of the rows of a job, which name it; and those it has done that name it no more. */
 export async function countOutcomes(
   db: Queryable,
+  { jobs, by }: LookedAt,
   id: string,
 ): Promise<Partial<Record<RowOutcome, number>>> {
   const rows = await db.query<{ outcome: RowOutcome; count: number }>(sql`
     with named as (
       select ${rowOutcome} as outcome, count(*) as count
       from deliveries d join webhook_endpoints e on e.id = d.endpoint_id
-      where d.job_id = ${id} group by 1
+      where d.${raw(by)} = ${id} group by 1
     )
     select outcome, count from named
     union all
     select 'retried_since', j.rows_done - (select coalesce(sum(count), 0) from named)::bigint
-    from dead_letter_jobs j where j.id = ${id}`);
+    from ${raw(jobs)} j where j.id = ${id}`);
   return Object.fromEntries(
     rows.filter(({ count }) => count > 0).map(({ outcome, count }) => [outcome, count]),
   );
@@ -58,6 +72,7 @@ export async function countOutcomes(
 /** Stores what was seen. `waitSeconds`: until the next look; null when that is all that becomes of the rows. */
 export async function storeOutcome(
   db: Queryable,
+  { jobs }: LookedAt,
   id: string,
   seen: {
     counts: Partial<Record<RowOutcome, number>>;
@@ -68,7 +83,7 @@ export async function storeOutcome(
 ): Promise<void> {
   const { counts, hasChanged, waitSeconds, isSettled } = seen;
   await db.query(sql`
-    update dead_letter_jobs j set looked_at = clock_timestamp(),
+    update ${raw(jobs)} j set looked_at = clock_timestamp(),
       outcome = json_build_object('counts', ${JSON.stringify(counts)}::json, 'changed_at',
         case when ${hasChanged}::boolean then clock_timestamp() else (j.outcome ->> 'changed_at')::timestamptz end),
       look_at = clock_timestamp() + make_interval(secs => ${waitSeconds}::float8),

@@ -11,7 +11,7 @@ const [leastWait, mostWait] = [2, 60];
 /** A look that took long is followed by a wait of so many times as long: a job may have a million rows. */
 const restsPerLook = 30;
 
-/** Looks at what became of the rows of bulk jobs, until they are settled. Processes share the work. */
+/** Looks at what became of the rows of bulk jobs and replays, until they are settled. Processes share the work. */
 export function startSettling(db: Queryable, log: Log): Repeated {
   const look = async (signal: AbortSignal) => {
     while (!signal.aborted && (await lookAtNext(db)));
@@ -22,15 +22,27 @@ export function startSettling(db: Queryable, log: Log): Repeated {
   });
 }
 
+/** A delivery names the bulk job, and the replay, that queued it last. */
+const tables = [
+  { jobs: 'dead_letter_jobs', by: 'job_id' },
+  { jobs: 'replays', by: 'replay_id' },
+] as const;
+
 /**
- * Looks at the rows of the job that has waited for it the longest; false: there was none. A count along their index
+ * Looks at the rows of the job of each kind that has waited for it the longest; false: there was none. A count along their index
  * costs the hot ways nothing and cannot go wrong, where a counter would change with each attempt.
  */
 export async function lookAtNext(db: Queryable): Promise<boolean> {
-  const job = await queries.takeDueLook(db, keptDays);
+  let hasLooked = false;
+  for (const of of tables) hasLooked = (await lookAtNextOf(db, of)) || hasLooked;
+  return hasLooked;
+}
+
+async function lookAtNextOf(db: Queryable, of: queries.LookedAt): Promise<boolean> {
+  const job = await queries.takeDueLook(db, of, keptDays);
   if (job === undefined) return false;
   const startedAt = performance.now();
-  const counts = await queries.countOutcomes(db, job.id);
+  const counts = await queries.countOutcomes(db, of, job.id);
   const tookSeconds = (performance.now() - startedAt) / 1000;
   const hasChanged = !isDeepStrictEqual(counts, job.counts ?? null);
   const isSettled = job.has_ended && unsettledOutcomes.every((outcome) => !counts[outcome]);
@@ -39,6 +51,6 @@ export async function lookAtNext(db: Queryable): Promise<boolean> {
   const quiet = hasChanged ? 0 : (job.unchanged ?? 0) / 10;
   const wait = Math.max(Math.min(Math.max(quiet, leastWait), mostWait), tookSeconds * restsPerLook);
   const waitSeconds = isLast ? null : wait;
-  await queries.storeOutcome(db, job.id, { counts, hasChanged, waitSeconds, isSettled });
+  await queries.storeOutcome(db, of, job.id, { counts, hasChanged, waitSeconds, isSettled });
   return true;
 }

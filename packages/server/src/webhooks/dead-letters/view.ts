@@ -15,30 +15,43 @@ type OutcomePart = {
   readonly outcome: ShownOutcome | null | undefined;
 };
 
-/** What a bulk job has done, and what became of it: `24 re-armed`, `1 failed again`, `23 wait for the breaker`. */
-export function outcomeParts(job: {
-  readonly action: BulkAction;
+/** What a bulk job or a replay tells of what became of its rows. */
+export type Became = {
+  readonly action: BulkAction | 'replay';
   readonly rows_done: number;
-  readonly outcome: { readonly counts: Partial<Record<RowOutcome, number>> } | null;
-}): readonly OutcomePart[] {
+  readonly outcome: {
+    readonly counts: Partial<Record<RowOutcome, number>>;
+    readonly settled_at: string | null;
+  } | null;
+};
+
+const doneWords = { retry: 're-armed', purge: 'discarded', replay: 'queued' } as const;
+
+/** What a job has done, and what became of it: `24 re-armed`, `1 failed again`, `23 wait for the breaker`. */
+export function outcomeParts(job: Became): readonly OutcomePart[] {
   const { action, rows_done: done, outcome: seen } = job;
-  const all = `${formatCount(done)} ${action === 'retry' ? 're-armed' : 'discarded'}`;
+  const all = `${formatCount(done)} ${doneWords[action]}`;
   const parts = rowOutcomes.flatMap((outcome) => {
     const count = seen?.counts[outcome] ?? 0;
     // Those that a purge has discarded are all of it.
     if (count === 0 || (action === 'purge' && outcome === 'discarded')) return [];
-    const text = `${formatCount(count)} ${outcomeWords[outcome]}`;
+    const word = outcomeWords[outcome];
+    // What a replay sends may never have failed before.
+    const text = `${formatCount(count)} ${action === 'replay' ? word.replace(/ again$/, '') : word}`;
     return [{ text, outcome: shownOutcomes.find((each) => each === outcome) }];
   });
   return [{ text: all, outcome: null }, ...parts];
 }
 
 /** Says that the numbers are not the last ones; '' when they are. */
-export function settledText({
-  outcome,
-}: {
-  readonly outcome: { readonly settled_at: string | null } | null;
-}): string {
+export function settledText({ outcome }: Pick<Became, 'outcome'>): string {
   if (outcome === null) return 'nobody has looked yet';
   return outcome.settled_at === null ? 'still under way' : '';
+}
+
+/** What became of a job: `24 re-armed · 1 failed again · 23 wait for the breaker · still under way`. */
+export function outcomeText(job: Became): string {
+  return [...outcomeParts(job).map(({ text }) => text), settledText(job)]
+    .filter((part) => part !== '')
+    .join(' · ');
 }

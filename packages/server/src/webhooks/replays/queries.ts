@@ -3,6 +3,7 @@ import { findJobRow, isOfTenants, type ListedTable } from '../../platform/jobs/l
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
+import { outcomeOfJob, toldOutcome } from '../dead-letters/outcome-queries.ts';
 import { rearmFound } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
@@ -18,12 +19,6 @@ import {
 } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
 
-const outcome = sql`(select json_build_object('waiting', count(*) filter (where d.status = 'queued'),
-    'pending', count(*) filter (where d.status = 'pending'),
-    'delivered', count(*) filter (where d.status = 'delivered'),
-    'abandoned', count(*) filter (where d.status = 'abandoned'),
-    'discarded', count(*) filter (where d.status = 'discarded'))
-  from deliveries d where d.replay_id = j.id)`;
 const done = raw('j.rows_done + j.rows_skipped');
 const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.reported_from')} as since,
   ${instantText('j.reported_until')} as until, j.incident_id, j.event_types, j.selection as only,
@@ -35,7 +30,7 @@ const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.rep
   j.state in ('running', 'paused') and j.selection <> 'failed' and exists (
     select from webhook_endpoints e where e.id = j.endpoint_id and ${isHeldBack}
   ) as waits_for_room,
-  case when j.rows_total > 0 then greatest(j.rows_total, ${done}) end as rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
+  case when j.rows_total > 0 then greatest(j.rows_total, ${done}) end as rows_total, j.rows_done, j.rows_skipped, ${outcomeOfJob} as outcome, j.error, j.created_by,
   ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
   ${instantText('j.finished_at')} as finished_at`;
 
@@ -327,6 +322,9 @@ export const replayTable: PacedTable = {
   ended: [raw('ready_at = null')],
 };
 
+/** Those of a range of reports. One of a single incident is as small an act as a retry of one delivery. */
+export const rangeReplays: PacedTable = { ...replayTable, isListed: sql`j.incident_id is null` };
+
 /** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
 export const findReplay = (db: Queryable, reach: Reach, id: string) =>
   findJobRow<ReplayRow>(db, replayTable, columns, { id, reach });
@@ -342,7 +340,8 @@ export const listedReplays: ListedTable = {
   // It may be more than was counted, and is 0 where not all could be counted.
   total: sql`case when j.rows_total > 0 and j.rows_total >= ${done} then j.rows_total end`,
   told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
-    'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
+    'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')},
+    ${toldOutcome})`,
 };
 
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {

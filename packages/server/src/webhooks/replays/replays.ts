@@ -4,6 +4,8 @@ import type { Audit } from '../../platform/audit.ts';
 import type { ListedKind } from '../../platform/jobs/listed.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ReplayRow } from '../contract.ts';
+import { becameText } from '../dead-letters/listed-bulk.ts';
+import type { Became } from '../dead-letters/view.ts';
 import { cancelled, changeJob, type PacedKind } from '../paced-jobs.ts';
 import type { ReplaySelection } from '../values.ts';
 import { findReplay, listedReplays, replayTable } from './queries.ts';
@@ -36,25 +38,28 @@ const whatOf: Readonly<Record<ReplaySelection, string>> = {
 export function listReplaysAsJobs(
   db: Database,
   audit: Audit,
-): ListedKind<{
-  endpoint_id: string;
-  only: ReplaySelection;
-  incident_id: string | null;
-  since: string;
-  until: string;
-}> {
+): ListedKind<
+  Omit<Became, 'action'> & {
+    endpoint_id: string;
+    only: ReplaySelection;
+    incident_id: string | null;
+    since: string;
+    until: string;
+  }
+> {
   return {
     kind: 'replay',
     scope: 'deliveries:retry',
     unit: 'deliveries',
     path: '/webhook/replays',
     table: listedReplays,
-    summary({ told: { endpoint_id, only, incident_id, since, until } }) {
+    summary({ told }) {
+      const { endpoint_id, only, incident_id, since, until } = told;
       const of =
         incident_id === null
           ? `what was reported from ${minute(since)} to ${minute(until)}`
           : incident_id;
-      return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.`;
+      return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.${becameText('replay', told)}`;
     },
     cancel: ({ id, ...caller }) =>
       changeJob(db, { ...caller, audit }, replayKind, { id, change: cancelled }),

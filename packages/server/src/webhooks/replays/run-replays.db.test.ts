@@ -8,6 +8,7 @@ import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
+import { lookAtNext } from '../dead-letters/settle.ts';
 import {
   clearQueue,
   countStatuses,
@@ -73,6 +74,30 @@ const madeOf = async (id: string) =>
     await db.query<{ incident_id: string }>(sql`
       select incident_id from deliveries where replay_id = ${id} order by next_attempt_at`)
   ).map((row) => row.incident_id);
+
+/** What became of the deliveries of a replay, looked at now. */
+const look = async (id: string) => {
+  await db.query(sql`update replays set look_at = now() where look_at is not null`);
+  while (await lookAtNext(db));
+  return (await read(id))?.outcome;
+};
+
+test('what became of its deliveries is looked at until it is settled, and those that wait for the breaker are told', async () => {
+  endpoint = await seedEndpoint(db, { pausedSeconds: 600 });
+  const [last] = await report(3);
+  const id = await ask();
+  expect(await look(id)).toMatchObject({ counts: {}, settled_at: null });
+  while ((await share()).hasWorked);
+  expect(await look(id)).toMatchObject({ counts: { waits_for_breaker: 3 }, settled_at: null });
+  await db.query(sql`
+    update deliveries set status = case when incident_id = ${last} then 'discarded' else 'delivered' end,
+      next_attempt_at = null where replay_id = ${id}`);
+  expect(await look(id)).toMatchObject({
+    counts: { delivered: 2, discarded: 1 },
+    settled_at: expect.any(String),
+  });
+  expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 3 });
+});
 
 /** The transactions of shares that have inserted deliveries. */
 const isHeld = sql`
@@ -170,7 +195,7 @@ test('no more than 2,000 wait at a time, and a replay that is cancelled then lea
   expect((await read(id))?.rows_done).toBe(mostWaiting + 40);
   await changePaced(db, replayTable, id, { state: 'cancelled' });
   expect(await share()).toEqual({ hasWorked: false, waitMillis: null });
-  expect((await read(id))?.outcome).toMatchObject({ delivered: 40, waiting: mostWaiting });
+  expect((await look(id))?.counts).toEqual({ delivered: 40, under_way: mostWaiting });
 });
 
 test('a rate bounds what is queued, over all processes together', async () => {
