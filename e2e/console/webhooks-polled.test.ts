@@ -74,7 +74,7 @@ test('sends an endpoint an incident that was held back from it, because too much
   receiver.answer(503);
 });
 
-test('purges a group of dead letters after its count and the token, and leaves the others', async () => {
+test('purges a type of a group of dead letters after its count and the token, is held in JOBS, and leaves the others', async () => {
   const { service } = webhooks;
   const page = await webhooks.open('/dlq', { expected: [/403 \(Forbidden\)/] });
   await page.getByRole('button', { name: 'groups' }).click();
@@ -82,9 +82,21 @@ test('purges a group of dead letters after its count and the token, and leaves t
   await group.getByRole('button', { name: 'Purge' }).click();
   const dialog = page.getByRole('dialog', { name: 'Purge all' });
   await dialog.getByText('15 deliveries will be discarded for good').waitFor();
+  await dialog.getByLabel('Event type').fill('incident');
+  await dialog.getByText('no deliveries will be discarded').waitFor();
+  await dialog.getByLabel('Event type').fill('incident.');
+  await dialog.getByText('15 deliveries will be discarded for good').waitFor();
+  await dialog.getByLabel('Rate').fill('1');
   await dialog.getByRole('button', { name: 'Discard 15 deliveries' }).click();
   await confirm(page, service.token);
   const strip = page.getByRole('region', { name: 'Bulk jobs' });
+  await strip.getByText('incident.').waitFor();
+  const [{ id }] = (await service.call('GET', '/webhook/dlq/jobs?action=purge')).json.data;
+  const jobs = await webhooks.open(`/jobs?panel=job/${id}`);
+  await drawerOf(jobs).getByRole('button', { name: 'PAUSE' }).click();
+  await drawerOf(jobs).getByRole('button', { name: 'RESUME' }).waitFor();
+  await service.call('PATCH', `/webhook/dlq/jobs/${id}`, { body: { rate: 1000 } });
+  await drawerOf(jobs).getByRole('button', { name: 'RESUME' }).click();
   await strip.getByText('15 of 15').waitFor();
   await group.waitFor({ state: 'detached' });
   await strip.getByRole('link', { name: '15 discarded' }).click();

@@ -12,7 +12,8 @@ import { useRead } from '../ui/poll.tsx';
 
 /** The kinds of jobs that can be paused, and where. */
 const pausable: Readonly<Partial<Record<JobKindName, string>>> = {
-  retry: '/webhook/dlq/retries',
+  retry: '/webhook/dlq/jobs',
+  purge: '/webhook/dlq/jobs',
   replay: '/webhook/replays',
 };
 

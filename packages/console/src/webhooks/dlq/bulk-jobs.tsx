@@ -1,4 +1,5 @@
-import { Button, Modal, NativeSelect, NumberInput } from '@mantine/core';
+import { Button, Modal, NativeSelect, NumberInput, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
@@ -63,12 +64,20 @@ const ages = [
   })),
 ];
 
+const typingMillis = 400;
+
 /** The question before a bulk job: how many deliveries it finds, and how fast it may go. */
 function Question(props: Asked & { onClose: () => void }): ReactNode {
   const { action, onClose } = props;
   const [rate, setRate] = useState<number | null>(null);
   const [age, setAge] = useState('');
-  const request: BulkRequest = { ...props.request, ...(age !== '' && { older_than: age }) };
+  const [typed, setTyped] = useState('');
+  const [type] = useDebouncedValue(typed.trim(), typingMillis);
+  const request: BulkRequest = {
+    ...props.request,
+    ...(age !== '' && { older_than: age }),
+    ...(type !== '' && { event_type: type }),
+  };
   const word = words[action];
   const preview = useRead<BulkPreview>(
     [...webhooksKey, 'preview', action, request],
@@ -86,12 +95,19 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
     <ActionForm
       call={start}
       onSend={() => start.mutate({ ...request, ...(rate !== null && { rate }) })}
-      isReady={count !== undefined && count > 0}
+      isReady={count !== undefined && count > 0 && type === typed.trim()}
       isGrave={action === 'purge'}
       button={`${word.verb} ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted break">{describe(request, nameOf)}</p>
+      <TextInput
+        label="Event type"
+        description="Such as incident.created, or incident. for all that begin so. Empty: any."
+        maxLength={128}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+      />
       {action === 'purge' && (
         <NativeSelect
           label="Age"

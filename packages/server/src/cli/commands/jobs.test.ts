@@ -91,7 +91,8 @@ test('jobs cancel says what was cancelled, and what was refused', async () => {
 });
 
 test.each([
-  ['retry', '/webhook/dlq/retries/j_1'],
+  ['retry', '/webhook/dlq/jobs/j_1'],
+  ['purge', '/webhook/dlq/jobs/j_1'],
   ['replay', '/webhook/replays/j_1'],
 ] as const)('jobs pause and resume change a %s by its own route', async (kind, path) => {
   const held = { ...job, id: 'j_1', kind, progress: { done: 2, total: 5, unit: 'deliveries' } };
@@ -111,5 +112,5 @@ test.each([
 
 test('jobs pause refuses what cannot be held', async () => {
   api.on('GET /jobs/exp_1', json(job));
-  await ends(cli('jobs pause exp_1'), 2, ['only bulk retries and replays can be paused']);
+  await ends(cli('jobs pause exp_1'), 2, ['only bulk retries, bulk purges and replays can be paused']);
 });

@@ -149,16 +149,20 @@ async function changeJob(
 ): Promise<Job> {
   const { kind } = await client.json('GET /jobs/:id', { params: { id } });
   const input = { params: { id }, body };
-  if (kind === 'retry') await client.json('PATCH /webhook/dlq/retries/:id', input);
-  else if (kind === 'replay') await client.json('PATCH /webhook/replays/:id', input);
-  else throw usage(`${id} is of the kind ${kind}: only bulk retries and replays can be paused.`);
+  if (kind === 'replay') await client.json('PATCH /webhook/replays/:id', input);
+  else if (kind === 'retry' || kind === 'purge') {
+    await client.json('PATCH /webhook/dlq/jobs/:id', input);
+  } else {
+    const what = 'only bulk retries, bulk purges and replays can be paused';
+    throw usage(`${id} is of the kind ${kind}: ${what}.`);
+  }
   return client.json('GET /jobs/:id', { params: { id } });
 }
 
 const pause = call('GET /jobs/:id', {
-  summary: 'hold a bulk retry or a replay',
+  summary: 'hold a bulk retry, a bulk purge or a replay',
   description:
-    'Holds a bulk retry or a replay where it is. What it has queued is delivered; jobs of other kinds cannot be held.',
+    'Holds a bulk retry, a bulk purge or a replay where it is. What it has done stays so; jobs of other kinds cannot be held.',
   argument,
   examples: ['svcctl jobs pause rpl_4fTq9Zx7Kq2LmN0p'],
   read: (_context, client, _options, id) => changeJob(client, id, { state: 'paused' }),
@@ -169,14 +173,14 @@ const pause = call('GET /jobs/:id', {
 const resume = call('GET /jobs/:id', {
   summary: 'let a held job go on',
   description:
-    'Lets a bulk retry or a replay go on that was held. --rate changes its pace, also of one that runs.',
+    'Lets a bulk retry, a bulk purge or a replay go on that was held. --rate changes its pace, also of one that runs.',
   argument,
   examples: [
     'svcctl jobs resume rpl_4fTq9Zx7Kq2LmN0p',
     'svcctl jobs resume rpl_4fTq9Zx7Kq2LmN0p --rate 50',
   ],
   options: [
-    ['--rate <rows>', 'deliveries queued a second, at most; none = as fast as it goes', parseRate],
+    ['--rate <rows>', 'deliveries a second, at most; none = as fast as it goes', parseRate],
   ],
   read(_context, client, { rate }, id) {
     const given = rate === undefined ? {} : { rate: rate === 'none' ? null : rate };
