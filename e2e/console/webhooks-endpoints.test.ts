@@ -316,10 +316,13 @@ test('replays to an endpoint what was reported before it, after a look at the co
   await dialog.getByText('No moment: 24h').waitFor();
   expect(await dialog.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true);
   await dialog.getByLabel('Reported since').fill('2h');
+  await dialog.getByLabel('Event types').fill('other.*');
+  await dialog.getByText('no deliveries will be queued').waitFor();
+  await dialog.getByLabel('Event types').fill('other.*, incident.*');
   await dialog.getByRole('button', { name: 'Replay 3' }).click();
   await page.getByRole('link', { name: 'follow it' }).click();
   const job = drawerOf(page);
-  await job.getByText('3 delivered').waitFor();
+  await job.getByRole('link', { name: '3 delivered' }).waitFor();
   await job.getByText('Sends ep_').waitFor();
   expect(receiver.bodiesOf('/late/in')).toHaveLength(3);
 
@@ -331,6 +334,14 @@ test('replays to an endpoint what was reported before it, after a look at the co
   await page.getByRole('button', { name: 'Send again', exact: true }).click();
   await page.getByText('Queued once more').waitFor();
   await expect.poll(() => receiver.bodiesOf('/late/in').length, { timeout: 20_000 }).toBe(4);
+  const later = { ...body, url: `${receiver.url}/later/in`, where: 'n = 1' };
+  const { id: last } = (await service.call('POST', '/webhook/endpoints', { body: later })).json;
+  await page.reload();
+  await drawerOf(page).getByRole('heading', { name: 'OTHER ENDPOINTS' }).waitFor();
+  const send = drawerOf(page).getByRole('button', { name: `SEND it to ${last}` });
+  await send.click();
+  await expect.poll(() => receiver.bodiesOf('/later/in').length, { timeout: 20_000 }).toBe(1);
+  await send.waitFor({ state: 'detached' });
   receiver.answer(503);
 });
 

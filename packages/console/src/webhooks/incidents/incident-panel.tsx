@@ -16,6 +16,7 @@ import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { isRetriable } from '../delivery-columns.tsx';
+import { useEndpointNames } from '../endpoint-names.ts';
 import { ErasedAt, StatusMark, urgentFirst } from '../marks.tsx';
 import { useSendAgain } from '../replays/replay-dialog.tsx';
 import type { Retries } from '../use-delivery.ts';
@@ -24,7 +25,7 @@ import { useDeliveriesOf, useEraseIncident, useIncident } from './use-incidents.
 
 type IncidentPanelProps = { id: string; retries: Retries; onClose: () => void };
 
-/** So many endpoints are listed of those that did not want it. */
+/** So many endpoints are listed of those that did not get it. */
 const shownFiltered = 10;
 
 /** The panel of one incident: its deliveries, and what is sent. */
@@ -56,12 +57,7 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
           ) : (
             <Deliveries incident={data} deliveries={deliveries} retries={retries} />
           )}
-          <NotSent title="FILTERED OUT" ids={data.filtered_out} />
-          <NotSent
-            title="HELD BACK: TOO MUCH WAITED"
-            ids={missing(data)}
-            incident={data.erased_at === null ? id : undefined}
-          />
+          <Missing incident={data} />
           <h3 className="caps below-8">PAYLOAD</h3>
           <ErasedAt at={data.erased_at} />
           <JsonText source={data.body} />
@@ -247,18 +243,34 @@ function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
   );
 }
 
-/** The endpoints from which it was held back, and that have no delivery of it since. */
-function missing({ held_back: held, deliveries }: IncidentDetail): readonly string[] {
-  return held.filter((id) => deliveries.every(({ endpoint_id: other }) => other !== id));
+/** The endpoints of its tenant that have no delivery of it, by the reason for that. */
+function Missing({ incident }: { incident: IncidentDetail }): ReactNode {
+  const { tenant, filtered_out: filtered, held_back: held, deliveries } = incident;
+  const { hasScope } = useSession();
+  const names = useEndpointNames(tenant, hasScope('webhooks:read'));
+  const got = deliveries.map(({ endpoint_id: id }) => id);
+  const without = (ids: readonly string[], others: readonly string[]) =>
+    ids.filter((id) => !others.includes(id));
+  const maySend = hasScope('deliveries:retry') && incident.erased_at === null;
+  const shared = { names, incident: maySend ? incident.id : undefined };
+  const others = maySend ? without(Object.keys(names), [...got, ...filtered, ...held]) : [];
+  return (
+    <>
+      <NotSent title="FILTERED OUT" ids={without(filtered, got)} {...shared} />
+      <NotSent title="HELD BACK: TOO MUCH WAITED" ids={without(held, got)} {...shared} />
+      <NotSent title="OTHER ENDPOINTS" ids={others} {...shared} />
+    </>
+  );
 }
 
-/** The endpoints that did not get the incident, of which some may be deleted by now. A button may send it to them. */
+/** Endpoints that did not get the incident, of which some may be deleted by now. A button may send it to them. */
 function NotSent(props: {
   title: string;
   ids: readonly string[];
-  incident?: string | undefined;
+  names: Readonly<Record<string, string>>;
+  incident: string | undefined;
 }): ReactNode {
-  const { title, ids, incident } = props;
+  const { title, ids, names, incident } = props;
   const { hasScope } = useSession();
   const again = useSendAgain();
   const [isWhole, setIsWhole] = useState(false);
@@ -272,11 +284,11 @@ function NotSent(props: {
           <li key={id} className={`grid line-under ${classes.delivery}`}>
             <span className="muted">not sent</span>
             {hasScope('webhooks:read') ? (
-              <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{id}</a>
+              <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{names[id] ?? id}</a>
             ) : (
               <span>{id}</span>
             )}
-            {incident !== undefined && hasScope('deliveries:retry') && (
+            {incident !== undefined && (
               <Button
                 size="compact-xs"
                 disabled={again.isPending}

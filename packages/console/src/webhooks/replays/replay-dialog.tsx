@@ -35,6 +35,7 @@ type Choice = {
   since: string;
   until: string;
   only: ReplaySelection;
+  types: string;
   isSame: boolean;
   isUnfiltered: boolean;
   rate: number | null;
@@ -44,6 +45,7 @@ const firstChoice: Choice = {
   since: '24h',
   until: '',
   only: 'missed',
+  types: '',
   isSame: false,
   isUnfiltered: false,
   rate: null,
@@ -128,6 +130,12 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
           onChange={(value) => change({ rate: typeof value === 'number' ? value : null })}
         />
       </div>
+      <TextInput
+        label="Event types"
+        description="Such as incident.created, incident.*. Empty: all"
+        value={choice.types}
+        onChange={(event) => change({ types: event.currentTarget.value })}
+      />
       <Checkbox
         label="Keep the webhook-id of what was delivered: receivers that drop repeats drop it"
         checked={choice.isSame}
@@ -156,6 +164,7 @@ function useRequest(choice: Choice): {
   }, [choice]);
   const { nowMillis } = settled;
   const { since: sinceText, until: untilText, only, isSame, isUnfiltered, rate } = settled.choice;
+  const types = settled.choice.types.split(/[\s,]+/).filter((type) => type !== '');
   const since = readMoment(sinceText, { nowMillis, edge: 'first' });
   const until = untilText === '' ? undefined : readMoment(untilText, { nowMillis, edge: 'last' });
   const wrong = `No moment: ${momentHelp}`;
@@ -171,6 +180,7 @@ function useRequest(choice: Choice): {
     ids: isSame ? 'same' : 'new',
     filters: isUnfiltered ? 'ignore' : 'apply',
     ...(until !== undefined && { until }),
+    ...(types.length > 0 && { event_types: types }),
     ...(rate !== null && { rate }),
   };
   return { request, faults };
