@@ -2,22 +2,26 @@ import { createServer } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import { call } from './webhooks.mjs';
 
-const missed = 50_000;
 const together = 5_000;
+/** Within so much 99 of 100 live deliveries are to come beside a replay. */
+const goalMillis = 50;
 const replayedPerSecond = 200;
 const livePerSecond = 50;
-const liveSeconds = 60;
 const tenant = 'AZ';
 const description = 'Demo: gone for a while';
 
 /**
  * Plays what an operator does about an endpoint that is gone while 50,000 incidents are reported: a notice tells of it, its
- * story says why, and once it is back they are replayed beside live ones. Prints what each step found and measured.
+ * story says why, and once it is back they are replayed beside live ones. Says what each step found and measured, and
+ * at last whether the live ones kept their goal.
  */
-export async function playOutage(service, signal) {
+export async function playOutage(
+  service,
+  signal,
+  { missed = 50_000, liveSeconds = 60, say = (text) => process.stdout.write(`${text}\n`) } = {},
+) {
   const receiver = await startReceiver();
   signal.addEventListener('abort', () => receiver.close(), { once: true });
-  const say = (text) => process.stdout.write(`${text}\n`);
   const ask = (method, path, body) => call(service, method, path, body);
   /** Asks again and again until the answer is as wanted. */
   const until = async (read, isWanted) => {
@@ -32,9 +36,12 @@ export async function playOutage(service, signal) {
   const { id: targetId } = await ask('POST', '/notify/targets', target);
   const id = await registerEndpoint(ask, receiver.url('/hook'));
   const began = performance.now();
-  await reportMissed(service);
+  await reportMissed(service, missed);
   const told = `${missed.toLocaleString('en-US')} incidents of ${tenant} reported in ${secondsSince(began)} while its receiver answers 410`;
-  const { story, backlog } = await ask('GET', `/webhook/endpoints/${id}?include=story`);
+  const { story, backlog } = await until(
+    () => ask('GET', `/webhook/endpoints/${id}?include=story`),
+    (endpoint) => endpoint.story.last_error !== null,
+  );
   say(`${told}. ${backlog.count.toLocaleString('en-US')}${backlog.is_exact ? '' : '+'} wait.`);
   say(`Its story: ${story.last_error.error}. svcctl endpoints show ${id}`);
   const [notice] = await until(receiver.notices, (notices) => notices.length > 0);
@@ -45,9 +52,8 @@ export async function playOutage(service, signal) {
   await ask('POST', `/webhook/endpoints/${id}/discard-backlog`, {});
   const read = () => ask('GET', `/webhook/endpoints/${id}`);
   await until(read, ({ enabled, backlog }) => enabled && backlog.count === 0);
-  say(
-    `The receiver is back. Live deliveries alone: ${await measureLive(service, receiver, signal)}`,
-  );
+  const live = () => measureLive(service, receiver, { signal, liveSeconds });
+  say(`The receiver is back. Live deliveries alone: ${(await live()).text}`);
   const since = new Date(Date.now() - (performance.now() - began) - 5000).toISOString();
   const request = { since, only: 'all', event_types: ['outage.seen'], rate: replayedPerSecond };
   const replay = await ask('POST', `/webhook/endpoints/${id}/replay`, request);
@@ -55,7 +61,8 @@ export async function playOutage(service, signal) {
   say(
     `Replaying ${replay.rows_total ?? 'them'} at ${replayedPerSecond}/s: svcctl jobs wait ${replay.id}`,
   );
-  say(`Live deliveries beside it: ${await measureLive(service, receiver, signal)}`);
+  const beside = await live();
+  say(`Live deliveries beside it: ${beside.text}`);
   const job = await until(
     () => ask('GET', `/webhook/replays/${replay.id}`),
     ({ outcome }) => (outcome?.settled_at ?? null) !== null,
@@ -64,6 +71,9 @@ export async function playOutage(service, signal) {
   say(
     `${job.outcome.counts.delivered ?? 0} delivered in ${secondsSince(replayedAt)}: ${distinct} different ones came, ${count - distinct} twice.`,
   );
+  const hasKept = beside.p99Millis <= goalMillis ? 'kept' : 'did not keep';
+  say(`The p99 of live deliveries beside the replay ${hasKept} within ${goalMillis} ms.`);
+  receiver.close();
 }
 
 async function registerEndpoint(ask, url) {
@@ -76,9 +86,10 @@ async function registerEndpoint(ask, url) {
   return known.id;
 }
 
-async function reportMissed({ url, token }) {
+async function reportMissed({ url, token }, missed) {
   for (let from = 0; from < missed; from += together) {
-    const lines = Array.from({ length: together }, (_, n) =>
+    const length = Math.min(together, missed - from);
+    const lines = Array.from({ length }, (_, n) =>
       JSON.stringify({ tenant, type: 'outage.seen', data: { n: from + n } }),
     );
     const response = await fetch(`${url}/api/v1/incidents`, {
@@ -87,12 +98,12 @@ async function reportMissed({ url, token }) {
       body: lines.join('\n'),
     });
     const answer = await response.json();
-    if (answer.accepted !== together) throw new Error(JSON.stringify(answer));
+    if (answer.accepted !== length) throw new Error(JSON.stringify(answer));
   }
 }
 
 /** Reports at a steady rate, whether or not earlier ones were answered, and says how long each took to come. */
-async function measureLive(service, receiver, signal) {
+async function measureLive(service, receiver, { signal, liveSeconds }) {
   const began = performance.now();
   const times = [];
   for (let n = 0; n < livePerSecond * liveSeconds; n += 1) {
@@ -109,8 +120,10 @@ async function measureLive(service, receiver, signal) {
     return (await came) - due;
   }
   const sorted = (await Promise.all(times)).sort((a, b) => a - b);
-  const at = (share) => `${sorted[Math.floor(sorted.length * share)].toFixed(1)} ms`;
-  return `p50 ${at(0.5)}, p99 ${at(0.99)} (${livePerSecond}/s for ${liveSeconds} s)`;
+  const at = (share) => sorted[Math.floor(sorted.length * share)];
+  const [p50, p99] = [at(0.5), at(0.99)].map((millis) => `${millis.toFixed(1)} ms`);
+  const text = `p50 ${p50}, p99 ${p99} (${livePerSecond}/s for ${liveSeconds} s)`;
+  return { text, p99Millis: at(0.99) };
 }
 
 /** A receiver that is gone at first, and knows what came. */
