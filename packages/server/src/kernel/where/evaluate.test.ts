@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { type Budget, compileWhere } from './evaluate.ts';
 import { JsonTree } from './json-tree.ts';
 import { WhereParser } from './parse.ts';
@@ -110,5 +111,30 @@ test('numbers compare as whole numbers of any length do', () => {
       expect(found).toEqual([x < y, x <= y, x === y, x >= y, x > y]);
     }),
     { numRuns: 1000 },
+  );
+});
+
+test('no payload makes it throw, whatever is left of its budget', () => {
+  const wheres = [
+    'a = 1 or a.b.0 = "x" or not exists(a.a)',
+    'any(a) in ("x", "y") and any(a.b) >= 3',
+    't ilike "%a_%" or any(a) ilike "_%"',
+    'a = null or a = true or a > 1e400',
+    'any(a) < "2026-01-01T00:00:00Z" or data.type = "a"',
+  ];
+  const key = fc.constantFrom('a', 'b', 't', '0', '__proto__', 'constructor', '');
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { depthSize: 'medium' },
+      fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.constantFrom(null, true, false)),
+      fc.array(tie('tree'), { maxLength: 4 }),
+      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(fc.constantFrom(...wheres), tree, fc.nat(60), (where, data, steps) => {
+      expect([true, false, null]).toContain(judge(where, JSON.stringify(data), { steps }));
+    }),
+    { numRuns: runs(300) },
   );
 });

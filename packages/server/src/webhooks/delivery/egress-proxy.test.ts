@@ -57,6 +57,10 @@ async function startProxy(
   return {
     asked,
     port,
+    /** Ends all tunnels, as the end of its process does. */
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     url: (who = '', host = '127.0.0.1') => `${scheme}://${who}${host}:${port}`,
   };
 }
@@ -199,4 +203,36 @@ test('a tunnel that is not made in time fails with the time limit', async () => 
     failureClass: 'timeout_connect',
     error: 'No connection to name.example within 0.5 s',
   });
+});
+
+test('a proxy that is killed amid an open tunnel, or while one is kept alive, fails one attempt, and the next works', async () => {
+  let isSilent = true;
+  const receiver = await receive({ behave: () => (isSilent ? () => {} : answer(204)) });
+  const proxy = await startProxy();
+  const sender = senderBy(proxy.url());
+  const url = receiver.url('/', 'name.example');
+  const under = send(sender, url);
+  await receiver.waitFor(1);
+  proxy.cut();
+  expect(await under).toMatchObject({ status: null, failureClass: 'reset' });
+  isSilent = false;
+  expect(await send(sender, url)).toMatchObject({ status: 204 });
+  proxy.cut();
+  const after = [await send(sender, url), await send(sender, url)];
+  expect(after.at(-1)).toMatchObject({ status: 204 });
+  expect(proxy.asked.length).toBeGreaterThanOrEqual(3);
+});
+
+test('a certificate of the endpoint that has ended since fails the attempt, as a refusal of TLS does', async () => {
+  const own = makeCertificate(['name.example']);
+  const client = makeCertificate(['client'], { validUntil: new Date(Date.now() - 86_400_000) });
+  const tls = { ...own, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+  const [proxy, receiver] = [await startProxy(), await receive({ tls })];
+  const context = contextOf({ certificate: client.cert, key: client.key, ca: own.cert });
+  const url = receiver.url('/', 'name.example');
+  const { status, failureClass } = await send(senderBy(proxy.url()), url, {
+    tls: { id: 'a', context },
+  });
+  expect([status, ['tls', 'reset'].includes(failureClass ?? '')]).toEqual([null, true]);
+  expect(receiver.requests).toHaveLength(0);
 });

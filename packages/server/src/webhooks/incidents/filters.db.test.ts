@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import type { Actor } from '../../kernel/actor.ts';
+import { filterSteps } from '../subscription.ts';
 import { useWebhookApi } from '../testing/api.ts';
 import { IncidentFilters } from './filters.ts';
 import { createReportIncident } from './report-incident.ts';
@@ -192,6 +193,24 @@ test('what a process of the previous release changes of types counts', async () 
   await service.db.query(sql`update webhook_endpoints set event_types = '{x.y}' where id = ${id}`);
   expect((await report(tenant, '{}')).gets).toEqual([]);
   expect((await report(tenant, '{}', { type: 'x.y' })).gets).toEqual([id]);
+});
+
+test('the filters of many endpoints share one budget for a large incident, and those beyond it let it pass', async () => {
+  const tenant = freshTenant();
+  const wheres = Array.from({ length: 80 }, (_, n) => `any(tags) = "x${n}"`);
+  await Promise.all(wheres.map((where) => makeEndpoint(tenant, { where })));
+  const told: { filters: number }[] = [];
+  const log = { warn: (more: unknown) => void told.push(more as { filters: number }) };
+  const filters = new IncidentFilters(service.db, { clock: () => 0, log });
+  await filters.reload(tenant);
+  const data = JSON.stringify({ tags: Array(15_000).fill('a'.repeat(14)) });
+  expect(data.length).toBeGreaterThan(250_000);
+  const incident = { type: 'x.y', store: null, occurredAt: '', data };
+  const verdicts = [...((await filters.judge({ id: 'inc', tenant }, incident))?.verdicts ?? [])];
+  // Each takes 18,750 steps, and the first one also has to cut the payload, for which its own budget is too small.
+  const refused = Math.floor((filterSteps.all - filterSteps.each) / 18_750);
+  expect(verdicts).toEqual([1, ...Array(refused).fill(0), ...Array(79 - refused).fill(1)]);
+  expect(told).toEqual([expect.objectContaining({ filters: 80 - refused })]);
 });
 
 test('filters are kept compiled until they are a minute old', async () => {
