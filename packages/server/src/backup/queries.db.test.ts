@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { useTestDatabase } from '../../test/database.ts';
 import { findLastBackup } from './queries.ts';
+import { endRestore } from './restore-queries.ts';
 
 const db = useTestDatabase();
 
@@ -22,4 +23,20 @@ test('the last backup is the newest that is whole, not one that failed or is und
     size_bytes: 80,
     verified_at: null,
   });
+});
+
+test('a restore pauses the replays that were running, and leaves the others as they were', async () => {
+  await db.query(sql`
+    insert into replays (id, state, tenant, endpoint_id, selection, reported_from, reported_until, keeps_ids,
+      ignores_filters, max_attempts, rows_total, created_by)
+    select 'rpl_' || state, state, 'T', 'ep_1', 'all', now(), now(), false, false, 8, 0, 'test'
+    from unnest(array['running', 'paused', 'completed', 'cancelled']) as state`);
+  await endRestore(db, { id: 'bak_1', takenAt: '2026-01-01Z', records: 0, sizeBytes: 0 });
+  const rows = await db.query(sql`select id, state, error from replays order by id`);
+  expect(rows).toEqual([
+    { id: 'rpl_cancelled', state: 'cancelled', error: null },
+    { id: 'rpl_completed', state: 'completed', error: null },
+    { id: 'rpl_paused', state: 'paused', error: null },
+    { id: 'rpl_running', state: 'paused', error: 'The database was restored from a backup' },
+  ]);
 });

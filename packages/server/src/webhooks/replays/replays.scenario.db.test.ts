@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag';
+import { Webhook } from 'standardwebhooks';
 import { describe, expect, test, vi } from 'vitest';
 import { answer } from '../../../test/receiver.ts';
 import { lookAtNext } from '../dead-letters/settle.ts';
@@ -263,6 +264,27 @@ test('dead letters are re-armed under their webhook-id, and leave the queue', as
   await world.untilAll(ids, 'delivered');
   expect(receiver.duplicates).toBe(2);
   await world.expectCountsToFit();
+});
+
+test('a replay beside retries of the same dead letters and a rotation sends each once', async () => {
+  const { id: endpoint, secret } = await world.addEndpoint(receiver.url(), { max_attempts: 1 });
+  receiver.behave(() => answer(500));
+  const ids = await world.report(6);
+  await world.untilAll(ids, 'abandoned');
+  receiver.behave(() => answer(204));
+  const [rotated] = await Promise.all([
+    world.call('POST', `/webhook/endpoints/${endpoint}/rotate-secret`),
+    replay(endpoint, { ...since, only: 'failed' }),
+    ...ids.map((id) => world.call('POST', `/webhook/dlq/${id}/retry`)),
+  ]);
+  expect(rotated.status).toBe(200);
+  await world.untilAll(ids, 'delivered');
+  const again = receiver.requests.slice(6);
+  expect(new Set(again.map(({ id }) => id)).size).toBe(6);
+  expect(again).toHaveLength(6);
+  for (const { body, headers } of again) {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+  }
 });
 
 test('an incident of which only the replay failed is among the failed ones, once, by its own time', async () => {
