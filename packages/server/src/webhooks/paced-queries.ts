@@ -3,7 +3,6 @@ import { type JobSource, listJobRows, selectJobs } from '../platform/jobs/listed
 import type { Queryable, Row } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { JobRow, WebhooksOverview } from './contract.ts';
-import { outcomeOfJob } from './dead-letters/outcome-queries.ts';
 import type { BulkAction, RetryState } from './values.ts';
 
 /** Where jobs are stored that operators pause, pace and cancel. */
@@ -17,6 +16,11 @@ export type PacedTable = JobSource & {
   /** What any change ends, such as a wait. */
   readonly ended: readonly Sql[];
 };
+
+/** What is known of the rows of the job `j`, as callers see it, and for the list of all jobs. */
+export const outcomeOfJob = sql`case when j.looked_at is not null then json_build_object('counts', j.outcome -> 'counts',
+  'looked_at', ${instantText('j.looked_at')}, 'settled_at', ${instantText('j.settled_at')}) end`;
+export const toldOutcome = sql`'rows_done', j.rows_done, 'outcome', ${outcomeOfJob}`;
 
 export type PacedChange = { state?: RetryState; rate?: number | null };
 

@@ -3,9 +3,8 @@ import { findJobRow, type ListedTable, listJobRows } from '../../platform/jobs/l
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
-import { lockReady, type PacedTable } from '../paced-queries.ts';
+import { lockReady, outcomeOfJob, type PacedTable, toldOutcome } from '../paced-queries.ts';
 import type { BulkAction, DeadLetterStatus, FailureClass } from '../values.ts';
-import { outcomeOfJob, toldOutcome } from './outcome-queries.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */

@@ -1,6 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { RowOutcome } from '../values.ts';
 
 /** What has become so far of the delivery `d`, whose endpoint is `e`, since a job re-armed or purged it. */
@@ -9,11 +8,6 @@ export const rowOutcome =
   when 'abandoned' then 'abandoned' when 'pending' then 'failed_again'
   else case when not e.enabled or e.deleted_at is not null then 'waits_for_endpoint'
     when e.paused_until is not null and not d.is_probe then 'waits_for_breaker' else 'under_way' end end`);
-
-/** What is known of the rows of the job `j`, as callers see it, and for the list of all jobs. */
-export const outcomeOfJob = sql`case when j.looked_at is not null then json_build_object('counts', j.outcome -> 'counts',
-  'looked_at', ${instantText('j.looked_at')}, 'settled_at', ${instantText('j.settled_at')}) end`;
-export const toldOutcome = sql`'rows_done', j.rows_done, 'outcome', ${outcomeOfJob}`;
 
 /** The jobs of a table whose rows are looked at, and by which column deliveries name theirs. */
 export type LookedAt = { readonly jobs: 'dead_letter_jobs' | 'replays'; readonly by: string };

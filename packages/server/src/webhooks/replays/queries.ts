@@ -3,12 +3,11 @@ import { findJobRow, isOfTenants, type ListedTable } from '../../platform/jobs/l
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
-import { outcomeOfJob, toldOutcome } from '../dead-letters/outcome-queries.ts';
 import { rearmFound } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
 import { randomText } from '../incidents/queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
-import { lockReady, type PacedTable } from '../paced-queries.ts';
+import { lockReady, outcomeOfJob, type PacedTable, toldOutcome } from '../paced-queries.ts';
 import {
   deliveriesOf,
   isHeldBack,
