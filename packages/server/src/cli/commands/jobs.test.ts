@@ -112,5 +112,7 @@ test.each([
 
 test('jobs pause refuses what cannot be held', async () => {
   api.on('GET /jobs/exp_1', json(job));
-  await ends(cli('jobs pause exp_1'), 2, ['only bulk retries, bulk purges and replays can be paused']);
+  await ends(cli('jobs pause exp_1'), 2, [
+    'only bulk retries, bulk purges and replays can be paused',
+  ]);
 });
