@@ -71,7 +71,7 @@ async function copyForImage(build: string): Promise<void> {
 /** Packs a workspace; returns the path of the archive. */
 export async function pack(
   folder: string,
-  { workspace = 'packages/server', from = root }: { workspace?: string; from?: string },
+  { workspace = 'packages/server', from = root }: { workspace?: string; from?: string } = {},
 ): Promise<string> {
   const args = ['pack', '--prefix', from, '--workspace', workspace, '--pack-destination', folder];
   const { code, output } = await runNpm(args);
