@@ -108,22 +108,6 @@ test('shows a token without admin what it may see, on one column of a phone', as
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
 });
 
-test('keeps what it showed in an outage, and is updated in place', async () => {
-  const page = await open({ expected: [/503 \(Service Unavailable\)/] });
-  let isDown = true;
-  await page.route('**/api/v1/stats/overview', (route) =>
-    isDown ? route.fulfill({ status: 503, body: '' }) : route.continue(),
-  );
-  await page.clock.fastForward(16_000);
-  await page.locator('[data-failing]').waitFor();
-  await tile(page, 'RECORDS').getByText('40', { exact: true }).waitFor();
-  await ingestBatch(webhooks.service, [makeRecord('late', 1)]);
-  isDown = false;
-  await page.getByRole('button', { name: 'RETRY' }).click();
-  await tile(page, 'RECORDS').getByText('41', { exact: true }).waitFor();
-  await page.locator('[data-failing]').waitFor({ state: 'detached' });
-});
-
 test('tells what became of the last replay, and leads to its deliveries', async () => {
   const { service, receiver } = webhooks;
   const made = { tenant: 'globex', url: `${receiver.url}/late`, enabled: false };
@@ -141,4 +125,20 @@ test('tells what became of the last replay, and leads to its deliveries', async 
     .waitFor();
   await last.getByRole('link', { name: '15 wait' }).click();
   await expect.poll(() => recordRows(page).count(), patient).toBe(15);
+});
+
+test('keeps what it showed in an outage, and is updated in place', async () => {
+  const page = await open({ expected: [/503 \(Service Unavailable\)/] });
+  let isDown = true;
+  await page.route('**/api/v1/stats/overview', (route) =>
+    isDown ? route.fulfill({ status: 503, body: '' }) : route.continue(),
+  );
+  await page.clock.fastForward(16_000);
+  await page.locator('[data-failing]').waitFor();
+  await tile(page, 'RECORDS').getByText('40', { exact: true }).waitFor();
+  await ingestBatch(webhooks.service, [makeRecord('late', 1)]);
+  isDown = false;
+  await page.getByRole('button', { name: 'RETRY' }).click();
+  await tile(page, 'RECORDS').getByText('41', { exact: true }).waitFor();
+  await page.locator('[data-failing]').waitFor({ state: 'detached' });
 });

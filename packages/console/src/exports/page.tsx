@@ -54,7 +54,7 @@ export function ExportsPage(): ReactNode {
         <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
       )}
       {panel.place?.kind === 'new-schedule' && isAdmin && (
-        <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.open('schedule', id)} />
+        <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.replace('schedule', id)} />
       )}
     </ListPage>
   );

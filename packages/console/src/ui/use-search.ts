@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useCallback, useMemo, useRef } from 'react';
+import { useCallback, useEffect, useMemo, useRef } from 'react';
 import { type PanelPlace, panelText, parsePanel } from './panel-place.ts';
 
 /** What an entry of the history says beside the view state. */
@@ -99,6 +99,8 @@ export type PagePanel<Kind extends string> = {
   readonly idOf: (kind: Kind) => string | undefined;
   /** Opens a panel. `isInside` means that closing it leads back to the panel that is open now. */
   readonly open: (kind: Kind, id?: string, options?: { isInside?: boolean }) => void;
+  /** Shows another in place of this panel, if it is still open. */
+  readonly replace: (kind: Kind, id: string) => void;
   /** Closes this panel, if it is still open. */
   readonly close: () => void;
 };
@@ -110,8 +112,19 @@ export function usePanel<Kind extends string>(
   update: (panel: string | undefined, options: SearchOptions) => void,
 ): PagePanel<Kind> {
   const place = useMemo(() => parsePanel(text, kinds), [text, kinds]);
-  const current = useRef({ text, update });
+  const current = useRef<{ text: string | undefined | null; update: typeof update }>({
+    text,
+    update,
+  });
   current.current = { text, update };
+  // An answer that comes late has its own panel to close, and none that was opened since, here or on another page.
+  const isOpen = useCallback(() => current.current.text === text, [text]);
+  useEffect(
+    () => () => {
+      current.current.text = null;
+    },
+    [],
+  );
   const open = useCallback<PagePanel<Kind>['open']>((kind, id = '', { isInside = false } = {}) => {
     const next = panelText({ kind, id });
     const { text: shown } = current.current;
@@ -119,14 +132,19 @@ export function usePanel<Kind extends string>(
     const isStep = shown === undefined || isInside;
     current.current.update(next, isStep ? { isPanelStep: true } : { replace: true });
   }, []);
+  const replace = useCallback<PagePanel<Kind>['replace']>(
+    (kind, id) => {
+      if (isOpen()) open(kind, id);
+    },
+    [isOpen, open],
+  );
   const close = useCallback(() => {
-    // An answer that comes late has its own panel to close, and none that was opened since.
-    if (current.current.text !== text) return;
+    if (!isOpen()) return;
     // The entry of the history tells this also after a reload, and after steps away from it and back.
     const { isPanelStep = false } = window.history.state ?? {};
     if (isPanelStep) window.history.back();
     else current.current.update(undefined, { replace: true });
-  }, [text]);
+  }, [isOpen]);
   const idOf = useCallback((kind: Kind) => (place?.kind === kind ? place.id : undefined), [place]);
-  return { place, idOf, open, close };
+  return { place, idOf, open, replace, close };
 }

@@ -159,10 +159,10 @@ test('who hangs up while a version is counted has taken nothing that is put on r
   await untilLockWaits(service.db);
   sent.destroy();
   await service.call('GET', '/~/healthz');
-  await lock.query('commit');
-  lock.release();
   const ended = () => logged.some(({ msg }) => msg.includes('export ended early'));
   await vi.waitUntil(ended, { timeout: 120_000 });
+  await lock.query('commit');
+  lock.release();
   const noted = await service.db.query(sql`
     select from audit_log where action = 'export.csv' and after ->> 'version' = ${version}`);
   expect(noted).toEqual([]);

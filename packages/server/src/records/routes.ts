@@ -43,11 +43,12 @@ export function addRecordsRoutes(
       listRecords({ db, records }, cursorKey(), actor, query),
     );
   });
-  http.route(countContract.countRecords, ({ query, actor, request }) =>
-    noteRead({ actor, request }, { by: 'count', ...query }, () =>
-      countRecords({ db, cold, cursorKey: cursorKey() }, actor, query),
-    ),
-  );
+  http.route(countContract.countRecords, ({ query, actor, request, reply }) => {
+    const tools = { db, cold, cursorKey: cursorKey(), signal: untilGone(reply) };
+    return noteRead({ actor, request }, { by: 'count', ...query }, () =>
+      countRecords(tools, actor, query),
+    );
+  });
   const { log, tailWaits: waits } = options;
   addTailRoute(http, { db, records }, { cursorKey, log, waits, noteRead });
   http.route(recordsContract.getRecord, async ({ query, actor, request, reply }) => {

@@ -59,9 +59,10 @@ export function EventTypesView(props: {
   views: ReactNode;
   open: string | undefined;
   onOpen: (type: string) => void;
+  onMade: (type: string) => void;
   onClose: () => void;
 }): ReactNode {
-  const { views, open, onOpen, onClose } = props;
+  const { views, open, onOpen, onMade, onClose } = props;
   const isKeeper = useIsKeeper();
   const list = useEventTypes();
   const rows = list.data?.data ?? [];
@@ -95,7 +96,7 @@ export function EventTypesView(props: {
           key={open}
           type={open}
           known={rows.find(({ type }) => type === open)}
-          onMade={onOpen}
+          onMade={onMade}
           onClose={onClose}
         />
       )}

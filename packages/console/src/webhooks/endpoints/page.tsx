@@ -56,6 +56,7 @@ export function EndpointsPage(): ReactNode {
           views={views}
           open={panel.idOf('type')}
           onOpen={(type) => panel.open('type', type)}
+          onMade={(type) => panel.replace('type', type)}
           onClose={panel.close}
         />
       </ListPage>
@@ -86,7 +87,7 @@ export function EndpointsPage(): ReactNode {
           known={rows?.find(({ id }) => id === open)}
           tenant={tenant ?? search.tenant}
           onClose={panel.close}
-          onMade={(id) => panel.open('endpoint', id)}
+          onMade={(id) => panel.replace('endpoint', id)}
         />
       )}
     </ListPage>

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { ends, useFolder } from '../testing/run.ts';
@@ -96,6 +96,13 @@ test('a version without shares is one split, also where another had more', async
   expect(await readdir(path('whole/data'))).toEqual(['train-00000-of-00001.parquet']);
   expect(await readdir(path('whole/manifests'))).toEqual(['train.json']);
   expect(await read('whole/README.md')).toContain('num_examples: 61\n');
+});
+
+test('a folder that somebody else has filled is left as it is', async () => {
+  await mkdir(path('foreign'));
+  await writeFile(path('foreign/README.md'), 'theirs');
+  await ends(cli('records versions bundle v1 --tenant T --dir foreign'), 1, ['README.md']);
+  expect(await readdir(path('foreign'))).toEqual(['README.md']);
 });
 
 test('the card of a version with groups and a where tells both, and what was counted', async () => {

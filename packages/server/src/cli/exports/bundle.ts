@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
@@ -44,7 +44,9 @@ export async function makeBundle(
     sumsName,
     ...others.flatMap((name) => [dataName({ name }), manifestName({ name })]),
   ];
-  const paths = stale.map((name) => join(dir, name));
+  const own = [...splits.map(dataName), 'README.md', 'statistics.json'];
+  const isOfOthers = !splits.some((split) => existsSync(join(root, manifestName(split))));
+  const paths = (isOfOthers ? [...stale, ...own] : stale).map((name) => join(dir, name));
   await checkNames(context, paths, mayReplace);
   for (const folder of ['data', 'manifests']) {
     try {

@@ -112,8 +112,8 @@ export function readBothTiers<Hot, Row extends Record<string, unknown>>(
 }
 
 /**
- * Whether the statement in PostgreSQL has no limit of time: one day of a store, which no part divides, may have many
- * millions of hot records. It ends when the signal aborts.
+ * Whether PostgreSQL has ten minutes for a statement: one day of a store, which no part divides, may have many millions of
+ * hot records. It ends when the signal aborts.
  */
 type Long = { readonly isLong?: boolean; readonly signal?: AbortSignal };
 

@@ -1,4 +1,5 @@
 import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
+import type { Rest } from '../../platform/work/pace.ts';
 import { eventFilterSql } from './event-filter.ts';
 import { readPieces } from './pieces.ts';
 import type { HotKeys } from './replace-segments.ts';
@@ -72,7 +73,7 @@ type DayOfFiles = DayOfFile & { filename: string; is_misplaced: boolean; is_unif
 export async function readDaysOfFiles(
   duckdb: DuckDb,
   files: readonly SegmentFile[],
-  signal: AbortSignal,
+  { signal, rest }: { signal: AbortSignal; rest: Rest },
 ): Promise<Map<string, SegmentDay[] | SegmentFault>> {
   const held = new Map<string, SegmentDay[] | SegmentFault>(
     files.length > 1 ? await readTogether(duckdb, files, signal) : [],
@@ -84,6 +85,7 @@ export async function readDaysOfFiles(
       throw error;
     });
     held.set(file.path, await days);
+    await rest(signal);
   }
   return held;
 }

@@ -16,7 +16,13 @@ import { withTags } from '../tags/windows.ts';
 import { findStretch, type StretchSize } from './pin-queries.ts';
 import { withPin } from './pin-slice.ts';
 
-type Tools = { readonly db: Database; readonly cold: ColdReader; readonly cursorKey: Buffer };
+type Tools = {
+  readonly db: Database;
+  readonly cold: ColdReader;
+  readonly cursorKey: Buffer;
+  /** Aborts when nobody wants the answer any more. */
+  readonly signal?: AbortSignal;
+};
 
 export type CountRequest = SliceRequest & { readonly tenant: string; readonly cursor?: string };
 
@@ -29,7 +35,7 @@ const usualStretch: StretchSize = { rows: 250_000, bytes: 96 * 1024 * 1024, days
  * since. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged`.
  */
 export async function countRecords(
-  { db, cold, cursorKey }: Tools,
+  { db, cold, cursorKey, signal }: Tools,
   actor: Actor,
   { cursor, ...request }: CountRequest,
   size = usualStretch,
@@ -48,7 +54,7 @@ export async function countRecords(
   const stretch = await findStretch(db, pinned, { after, size });
   if (stretch === undefined) return { ...emptyCount };
   const { range, count: looked, isMore } = stretch;
-  const { count, bytes } = await countSlice(db, { ...pinned, range }, cold);
+  const { count, bytes } = await countSlice(db, { ...pinned, range }, cold, signal);
   const { last } = range;
   const next = { direction: 'next', key: [at, last.store, last.day] } as const;
   return {
@@ -65,7 +71,7 @@ export async function countRecords(
  * many stores would each open most segments. Throws the reason of the signal, 500 `segment_damaged`.
  */
 export async function countInParts(
-  { db, cold }: Omit<Tools, 'cursorKey'>,
+  { db, cold }: Pick<Tools, 'db' | 'cold'>,
   slice: Slice,
   { parts, signal }: { parts?: readonly KeyRange[] | null | undefined; signal: AbortSignal },
 ): Promise<{ count: number; bytes: number }> {

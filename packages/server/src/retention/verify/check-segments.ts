@@ -93,13 +93,13 @@ export async function checkSegments(
 }
 
 /** A segment of a batch, its object as a local file, and what is wrong with it. */
-type File = {
+type SegmentCopy = {
   readonly segment: LiveSegment;
   readonly path: string;
   readonly problems: VerifyProblem[];
 };
 
-const isRight = ({ problems }: File) => problems.length === 0;
+const isRight = ({ problems }: SegmentCopy) => problems.length === 0;
 
 async function checkBatch(
   tools: VerifyTools,
@@ -109,13 +109,13 @@ async function checkBatch(
   const { db, objects, duckdb } = tools;
   const { report, rest, signal } = check;
   const inPlace = (segment: LiveSegment) => objects.pathOf(segment.object_key);
-  const files = batch.map<File>((segment) => {
+  const files = batch.map<SegmentCopy>((segment) => {
     return { segment, path: inPlace(segment) ?? check.newSpoolPath(), problems: [] };
   });
   try {
     await fetchAll(tools, files, check);
     const read = files.filter(isRight).map(({ segment: { tenant }, path }) => ({ tenant, path }));
-    const held = await readDaysOfFiles(duckdb, read, signal);
+    const held = await readDaysOfFiles(duckdb, read, { signal, rest });
     await rest(signal);
     const catalogued = await listSegmentDays(db, batch);
     for (const [at, { segment, path, problems }] of files.entries()) {
@@ -142,7 +142,7 @@ async function checkBatch(
 /** Brings the objects of a batch to their paths, some at a time; of a large one it rests between its pieces. */
 async function fetchAll(
   { objects }: VerifyTools,
-  files: readonly File[],
+  files: readonly SegmentCopy[],
   { report, rest, signal }: Check,
 ): Promise<void> {
   const onChunk = async (bytes: number) => {
