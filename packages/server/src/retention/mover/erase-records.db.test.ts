@@ -128,6 +128,9 @@ test('one that fails says which incidents of its subject went before the records
     ),
   });
   expect(await totals(mover, 'half')).toEqual(before);
+  const moves = await mover.db.query(sql`
+    select state, request from moves where tenant = 'half' and kind = 'erase'`);
+  expect(moves).toEqual([{ state: 'failed', request: null }]);
 });
 
 test('a tenant that a mover has answers 409 with when to come back', async () => {

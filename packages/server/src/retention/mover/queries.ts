@@ -176,6 +176,7 @@ export async function setWaiting(
     where tenant = ${move.tenant} and id = ${move.id} and state = ${move.state}`);
 }
 
+/** Fails a move. An erasure forgets event ids and subject, as one that is done does: nobody takes it up again. */
 export async function setFailed(
   db: Queryable,
   move: Move,
@@ -183,7 +184,8 @@ export async function setFailed(
 ): Promise<void> {
   await db.query(sql`
     update moves set state = 'failed', failed_at = now(), failed_in = state,
-      error_code = ${fault.code}, error = ${fault.message}
+      error_code = ${fault.code}, error = ${fault.message},
+      request = case when kind <> 'erase' then request end
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 

@@ -7,7 +7,7 @@ import { pruneHistory } from './moves.ts';
 const db = useTestDatabase();
 beforeEach(async () => {
   await db.query(sql`truncate moves, move_segments, move_days, object_removals, retention_runs,
-    verifications`);
+    verifications, erasures`);
 });
 
 const log = createLog('silent');
@@ -74,9 +74,10 @@ test('what ended long ago is forgotten, with its parts; what is younger stays', 
   });
 });
 
-test('an erasure stays, of which a receipt tells', async () => {
-  await addMove('m1', 500);
+test('an erasure stays, of which a receipt tells, and no other one', async () => {
+  await addMove('m1', 500, { kind: 'erase' });
   await addMove('m2', 500, { kind: 'erase' });
+  await db.query(sql`insert into erasures (id, tenant, receipt) values ('m2', 'TX', '{}')`);
   await addMove('m3', 399);
   await prune();
   expect(await left()).toMatchObject({ moves: ['m2', 'm3'], segments: ['m2', 'm3'] });

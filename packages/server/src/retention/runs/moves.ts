@@ -78,8 +78,8 @@ const batchRows = 1000;
 
 /**
  * Deletes moves, then runs, and verifications that ended more than `days` days ago, in small batches. The last of each
- * kind stays, of moves the last of each tenant, because they tell how things stand. Erasures stay, of which receipts are
- * read; moves whose objects still wait for their removal stay, too, and so do runs that have moves.
+ * kind stays, of moves the last of each tenant, because they tell how things stand. Erasures that have a receipt
+ * stay, moves whose objects still wait for their removal, and runs that have moves.
  */
 export async function pruneHistory(
   db: Database,

@@ -259,7 +259,7 @@ export async function deleteOldMoves(
     with old as materialized (
       select m.tenant, m.id from moves m
       where m.planned_at < now() - make_interval(days => ${days}) and m.state in ('removed', 'failed')
-        and m.kind <> 'erase'
+        and (m.kind <> 'erase' or m.id not in (select id from erasures))
         and coalesce(m.removed_at, m.failed_at) < now() - make_interval(days => ${days})
         and not exists (
           select 1 from object_removals r where r.tenant = m.tenant and r.move_id = m.id)
