@@ -107,6 +107,15 @@ describe('with --receipt', () => {
     await ends(cli('records erase --receipt mov_9 --tenant TX'), 2, ['--receipt goes alone']);
   });
 
+  test('erase says of a receipt that it goes on, or failed', async () => {
+    api.on(route, json({ ...receipt, state: 'copied', erased_at: null }));
+    const told = 'Look: svcctl retention move mov_9';
+    const read = () => cli('records erase --receipt mov_9', { typed: '' });
+    await ends(read(), 0, /^to erase +2 records$/m, [told]);
+    api.on(route, json({ ...receipt, state: 'failed', erased_at: null }));
+    await ends(read(), 1, /^to erase +2 records$/m, ['the records are still there']);
+  });
+
   test('erase compares a saved receipt, whatever the state and what remains', async () => {
     api.on(route, json({ ...receipt, not_found: [], state: 'removed', remains: [] }));
     await ends(cli(await save({})), 0, /./, ['receipt.json is what the service has.\n']);

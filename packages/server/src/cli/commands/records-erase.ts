@@ -54,15 +54,7 @@ const erasing = call('POST /enrichment/erase', {
     refused: 'Nothing was erased.',
   },
   facts: receiptFacts,
-  done(_id, { dry_run: isDry, state, id, erased_at: at }) {
-    if (isDry) return null;
-    if (state !== 'failed') {
-      return at === null ? `It is still at work. Look: svcctl retention move ${id}` : null;
-    }
-    throw new AppError('move_failed', {
-      detail: `The erasure failed; the records are still there. Look: svcctl retention move ${id}`,
-    });
-  },
+  done: (_id, receipt) => tellUndone(receipt),
   next: ({ dry_run: isDry }) => (isDry ? 'Nothing was erased: this was a dry run.' : null),
 });
 
@@ -91,7 +83,8 @@ const reading = call('GET /enrichment/erasures/:id', {
     });
   },
   facts: receiptFacts,
-  done: (place, { id }) => (place === id ? null : `${place} is what the service has.`),
+  done: (place, receipt) =>
+    tellUndone(receipt) ?? (place === receipt.id ? null : `${place} is what the service has.`),
 });
 
 /** What of a receipt does not change any more once no read finds the records. */
@@ -123,11 +116,21 @@ function subjectOf(text: string): { field: string; value: string } {
   throw usage(`--subject takes FIELD=VALUE, as passenger.email=kim@example.com, not ${text}.`);
 }
 
+/** Says of an erasure that it goes on. Throws `move_failed` when it failed. */
+function tellUndone({ dry_run: isDry, state, id, erased_at: at }: Receipt): string | null {
+  if (isDry || at !== null) return null;
+  const look = `Look: svcctl retention move ${id}`;
+  if (state !== 'failed') return `It is still at work. ${look}`;
+  const detail = `The erasure failed; the records are still there. ${look}`;
+  throw new AppError('move_failed', { detail });
+}
+
 function receiptFacts(receipt: Receipt): Facts {
   const { erased, store, from, to, not_found: missing, not_found_count: missed } = receipt;
   const at = (time: string | null) => time && utc(time);
+  const done = receipt.erased_at === null ? 'to erase' : 'erased';
   return [
-    [receipt.dry_run ? 'would erase' : 'erased', numberOf(erased.count, 'record')],
+    [receipt.dry_run ? 'would erase' : done, numberOf(erased.count, 'record')],
     ['bytes', formatCount(erased.bytes)],
     ['digest', erased.digest],
     ['hot', formatCount(receipt.hot_count)],
