@@ -60,7 +60,8 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   'webhooks:manage':
     'manage endpoints as well, delete them, retry and replay, and make links to the portal',
   'retention:manage': 'set policies, and begin runs and verifications',
-  'audit:read': 'read and verify the audit log, and see tokens and sessions',
+  'audit:read':
+    'read and verify the audit log and receipts of erasures, and see tokens and sessions',
   'tokens:manage':
     'make, rotate and revoke tokens that may do no more than itself, and what audit:read does',
   admin: 'all of it, and what is destructive: erase, purge, adopt a store',

@@ -300,7 +300,7 @@ export const retentionContract = routesUnder('Retention', {
     summary: 'Show the receipt of an erasure again',
     description:
       'As it is now: `state`, `objects_removed_after` and `remains` change until the old objects are gone. It is kept for good, and names neither a subject nor event ids.',
-    scope: 'enrichment:read',
+    scope: 'audit:read',
     responses: { 200: { description: 'The receipt.', schema: eraseReceiptSchema } },
   },
 });

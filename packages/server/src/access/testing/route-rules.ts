@@ -131,7 +131,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   importDays: rule('enrichment:write', 'only adds', '400', '(a pipeline’s write)'),
   planErasure: rule('admin', reads, 'empty', untold),
   eraseRecords: rule('admin', 'confirms', 'empty', 'records.erase'),
-  getErasure: rule('enrichment:read', reads, '404', untold),
+  getErasure: rule('audit:read', reads, '404', untold),
 
   getIcebergConfig: rule('enrichment:read', reads, 'none', untold),
   listIcebergNamespaces: rule('enrichment:read', reads, 'none', untold),
