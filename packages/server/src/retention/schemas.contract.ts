@@ -401,7 +401,7 @@ export const eraseReceiptSchema = Type.Object({
   incidents: nullable({
     ...erasedIncidentsSchema,
     description:
-      'what was erased of incidents; null: they were not asked for, or are at work still',
+      'what was erased of incidents, also where that broke off; null: they were not asked for, are at work still, or their process was killed amid them',
   }),
   remains: remainsSchema,
 });

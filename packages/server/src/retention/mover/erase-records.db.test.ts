@@ -133,6 +133,17 @@ test('one that fails says which incidents of its subject went before the records
   expect(moves).toEqual([{ state: 'failed', request: null }]);
 });
 
+test('one that the store refuses has let no incident of its subject go', async () => {
+  await seed('refused');
+  const refuse = () => Promise.reject(new AppError('store_fenced', { detail: 'Not ours.' }));
+  const fence = { advance: refuse, assertOwn: refuse };
+  const request = { tenant: 'refused', subject: { field: 'n', value: '1' }, incidents: true };
+  await expect(eraseOnce(mover, request, { fence, incidentCount: 2 })).rejects.toMatchObject({
+    code: 'store_fenced',
+    detail: 'Not ours.',
+  });
+});
+
 test('a tenant that a mover has answers 409 with when to come back', async () => {
   await seed('busy');
   const before = await state('busy');

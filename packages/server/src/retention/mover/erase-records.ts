@@ -45,7 +45,7 @@ export async function eraseRecords(
   job: {
     act: EraseAct;
     signal: AbortSignal;
-    /** Is awaited before anything is erased, and answers what the receipt tells beside the records. */
+    /** Is awaited last before the erasure is journalled, and answers what the receipt tells beside the records. */
     onFound?: (matches: Matches) => Promise<Partial<EraseReceipt>>;
     onJournalled: (receipt: EraseReceipt) => void;
   },
@@ -60,10 +60,10 @@ export async function eraseRecords(
       // and drop its copy.
       await resumeMoves(context, scope.tenant, { signal });
       const matches = await findMatches(context, scope, signal);
-      const found = await job.onFound?.(matches);
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
+      const found = await job.onFound?.(matches);
       const planned = { ...dryReceipt(scope, matches, { act: job.act, effects }), ...found };
       const { move, receipt } = await journal(context, { scope, matches, planned, act: job.act });
       if (move === null) return receipt;

@@ -140,6 +140,29 @@ test('a receipt is read again as it was answered, but for the event ids, by who 
   expect((await readAs('auditor', 'other')).json.code).toBe('erasure_not_found');
 });
 
+test('what went of incidents before their erasure broke off is in the receipt and in the audit log', async () => {
+  const tenant = 'broken';
+  const report = { tenant, type: 'a.b', data: { event: 'e1' } };
+  await service.call('POST', '/incidents', { body: report });
+  // One more than is erased at once, and the last one cannot be.
+  await service.db.pool.query(`
+    insert into incidents select (jsonb_populate_record(i, jsonb_build_object('id', i.id || n))).*
+    from incidents i, generate_series(101, 200) n where tenant = 'broken';
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refuse before update on incidents for each row when (old.id like '%200') execute function refuse()`);
+  const request = { tenant, event_ids: ['e1'], incidents: true };
+  expect((await erase(request)).status).toBe(500);
+  const { json } = await service.call('GET', `/audit?tenant=${tenant}`);
+  const [incidents, records] = ['incidents.erase', 'records.erase'].map((action) =>
+    json.data.find((entry: { action: string }) => entry.action === action),
+  );
+  expect(incidents).toMatchObject({ after: { count: 100 } });
+  const receipt = await service.call('GET', `/enrichment/erasures/${records.target}`);
+  expect(receipt.json).toMatchObject({ incidents: { count: 100 } });
+  await service.db.pool.query('drop trigger refuse on incidents; drop function refuse()');
+  expect((await erase(request)).json).toMatchObject({ incidents: { count: 1 } });
+});
+
 const kim = 'kim"=\'@example.com';
 const ofKim = { field: 'passenger."e-mail"', value: kim };
 

@@ -53,12 +53,15 @@ export function addEraseRoutes(
 type IncidentEraser = {
   /** Says what would be erased. */
   plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
+  /** Tells `note` what went, also when it breaks off and throws. */
   erase(
     caller: Pick<EraseAct, 'actor' | 'request'>,
     scope: EraseScope,
-    signal: AbortSignal,
-  ): Promise<GoneIncidents>;
+    job: { signal: AbortSignal; note: NoteGone },
+  ): Promise<void>;
 };
+type OnFound = (matches: Matches) => Promise<GoneIncidents | undefined>;
+type NoteGone = (gone: GoneIncidents) => Promise<void>;
 type GoneIncidents = { erased: ErasedIncidents; remains: EraseRemain[] };
 type ErasedIncidents = NonNullable<EraseReceipt['incidents']>;
 
@@ -89,11 +92,7 @@ export function createEraser(options: EraserOptions): Eraser {
   const running = createRunning();
   const { signal } = running;
 
-  async function eraseNow(
-    act: EraseAct,
-    scope: EraseScope,
-    onFound?: (matches: Matches) => Promise<GoneIncidents>,
-  ): Promise<EraseReceipt> {
+  async function eraseNow(act: EraseAct, scope: EraseScope, onFound?: OnFound) {
     let tellJournalled = (_planned: EraseReceipt) => {};
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
@@ -139,20 +138,21 @@ export function createEraser(options: EraserOptions): Eraser {
 
   /** Erases records and incidents. */
   async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
-    const eraseIncidents = (whose: EraseScope) => options.incidents.erase(act, whose, signal);
+    const eraseIncidents = (whose: EraseScope, note: NoteGone) =>
+      options.incidents.erase(act, whose, { signal, note });
     if (scope.subject === null) {
       // Incidents come last: an error of the records then says truly that nothing went.
       const { id, not_found } = await eraseNow(act, scope);
-      await addIncidents(context.db, id, await eraseIncidents(scope));
+      await eraseIncidents(scope, (went) => addIncidents(context.db, id, went));
       return { ...(await getErasure(context.db, act.actor, id ?? '')), not_found };
     }
     // Incidents that only name an event of the subject are found by its records, and so go before these.
-    let gone: GoneIncidents | undefined;
+    const gone: GoneIncidents[] = [];
     return eraseNow(act, scope, async (matches) => {
-      gone = await eraseIncidents(withEvents(scope, matches));
-      return gone;
+      await eraseIncidents(withEvents(scope, matches), async (went) => void gone.push(went));
+      return gone[0];
     }).catch((error: unknown) => {
-      throw gone === undefined ? error : tellGone(error, gone.erased);
+      throw tellGone(error, gone[0]?.erased.count);
     });
   }
 
@@ -222,7 +222,7 @@ function tellBrokenOff(
 }
 
 /** Says with the error of the records that incidents of their subject had gone by then. */
-function tellGone(error: unknown, { count }: ErasedIncidents): unknown {
+function tellGone(error: unknown, count = 0): unknown {
   if (!(error instanceof AppError) || count === 0) return error;
   const { code, detail, retryAfterSeconds } = error;
   return new AppError(code, {

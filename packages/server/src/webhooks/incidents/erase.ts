@@ -32,26 +32,29 @@ export function createIncidentEraser(
       }
       return erased;
     },
-    /** Erases them in batches. What was erased stays so when it breaks off; to ask again erases the rest. */
+    /** Erases them in batches. Tells `note` what went, also when it breaks off; to ask again erases the rest. */
     async erase(
       { actor, request }: Caller,
       scope: queries.IncidentScope,
-      signal: AbortSignal,
-    ): Promise<IncidentErasure> {
+      { signal, note }: { signal: AbortSignal; note: (gone: IncidentErasure) => Promise<void> },
+    ): Promise<void> {
       const { store, from, to, eventIds, tenant } = scope;
       // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
       await db.transaction(async (connection) => request.settle?.(connection));
       let kept = noneKept;
       const erased = noneErased();
-      for await (const ids of matches(db, scope, signal)) {
-        const batch = await db.transaction((connection) => eraseBatch(connection, ids));
-        add(erased, batch.erased);
-        kept = longest(kept, { ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
+      try {
+        for await (const ids of matches(db, scope, signal)) {
+          const batch = await db.transaction((connection) => eraseBatch(connection, ids));
+          add(erased, batch.erased);
+          kept = longest(kept, { ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
+        }
+      } finally {
+        const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
+        await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
+        const untouched = store === null ? [] : [withoutStore];
+        await note({ erased, remains: [...remainsOf(erased, kept), ...untouched] });
       }
-      const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
-      await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
-      const untouched = store === null ? [] : [withoutStore];
-      return { erased, remains: [...remainsOf(erased, kept), ...untouched] };
     },
   };
 }

@@ -66,7 +66,10 @@ async function withEraser<T>(
     ...more,
     objects,
     audit: createAudit(),
-    incidents: { plan: async () => erased, erase: async () => ({ erased, remains: [] }) },
+    incidents: {
+      plan: async () => erased,
+      erase: async (_act, _scope, { note }) => note({ erased, remains: [] }),
+    },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });
   try {
