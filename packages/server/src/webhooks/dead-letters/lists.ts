@@ -10,6 +10,7 @@ import { withHours } from '../hours.ts';
 import { findReach } from '../reach.ts';
 import { scanPage } from '../scan.ts';
 import { deadLetterStatuses } from '../values.ts';
+import { statusOf } from './outcome-queries.ts';
 import * as queries from './read-queries.ts';
 import { deliveryNotFound, laneOrNotFound } from './retry.ts';
 import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
@@ -127,12 +128,13 @@ export async function listDeliveries(
     named && (await findReach(db, actor, { ...filters, endpoint_id: named.endpointId }));
   if (named === null || reach === null) return { ...emptyPage(), ...foundNothing };
   const { incidentId, deliveryId, otherId } = named;
+  const became = outcome && statusOf(outcome);
   const source = {
     orderedBy: 'created_at',
     incidentId,
     deliveryId,
     jobId,
-    status: queries.isReplay(jobId) ? status : undefined,
+    status: queries.isReplay(jobId) ? (status ?? became) : undefined,
     from,
     to,
     ...reach,
@@ -143,7 +145,8 @@ export async function listDeliveries(
     code,
     type,
     otherId,
-    outcome,
+    // An index finds what has one outcome by its status.
+    outcome: source.status === became && became !== 'queued' ? undefined : outcome,
     text: soughtText(text, actor),
   };
   // Dead letters are counted; whatever else is asked for would have to be read to be counted.

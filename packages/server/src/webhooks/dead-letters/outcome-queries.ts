@@ -1,6 +1,11 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { RowOutcome } from '../values.ts';
+import {
+  type DeliveryStatus,
+  deliveryStatuses,
+  type RowOutcome,
+  type ShownOutcome,
+} from '../values.ts';
 
 /** What has become so far of the delivery `d`, whose endpoint is `e`, since a job re-armed or purged it. */
 export const rowOutcome =
@@ -8,6 +13,12 @@ export const rowOutcome =
   when 'abandoned' then 'abandoned' when 'pending' then 'failed_again'
   else case when not e.enabled or e.deleted_at is not null then 'waits_for_endpoint'
     when e.paused_until is not null and not d.is_probe then 'waits_for_breaker' else 'under_way' end end`);
+
+/** The status of all deliveries of which this has become. Those that are queued differ by their endpoint. */
+export const statusOf = (outcome: ShownOutcome): DeliveryStatus =>
+  outcome === 'failed_again'
+    ? 'pending'
+    : (deliveryStatuses.find((status) => status === outcome) ?? 'queued');
 
 /** The jobs of a table whose rows are looked at, and by which column deliveries name theirs. */
 export type LookedAt = { readonly jobs: 'dead_letter_jobs' | 'replays'; readonly by: string };

@@ -27,17 +27,20 @@ test.each(readers)(
       update deliveries set status = 'delivered', next_attempt_at = null where id = any(${delivered})`);
     await db.query(sql`analyze deliveries`);
     const actor = { ...testActor, tenants };
-    for (const [status, page] of [
-      [undefined, made],
-      ['queued', queued],
-      ['delivered', delivered],
-      ['abandoned', []],
+    for (const [filter, page] of [
+      [{}, made],
+      [{ status: 'queued' }, queued],
+      [{ status: 'delivered' }, delivered],
+      [{ status: 'abandoned' }, []],
+      [{ outcome: 'delivered' }, delivered],
+      [{ outcome: 'delivered', status: 'delivered' }, delivered],
+      [{ outcome: 'failed_again' }, []],
     ] as const) {
       let cursor: string | undefined;
       for (const from of [0, 20]) {
         let ids: string[] = [];
         const blocks = await blocksOf(db, async (counted) => {
-          const more = { ...(status && { status }), ...(cursor && { cursor }) };
+          const more = { ...filter, ...(cursor && { cursor }) };
           const query = { job_id: replayId, limit: 20, ...more };
           const listed = await listDeliveries(counted, Buffer.alloc(32), actor, query);
           ids = listed.data.map(({ id }) => id);
@@ -47,5 +50,14 @@ test.each(readers)(
         expect(blocks.deliveries ?? 0, JSON.stringify(blocks)).toBeLessThan(60);
       }
     }
+    const listOf = async (more: Partial<Parameters<typeof listDeliveries>[3]>) => {
+      const query = { job_id: replayId, limit: 200, ...more };
+      return (await listDeliveries(db, Buffer.alloc(32), actor, query)).data;
+    };
+    expect((await listOf({ outcome: 'under_way' })).map(({ id }) => id)).toEqual(
+      queued.slice(0, 200),
+    );
+    expect(await listOf({ outcome: 'waits_for_endpoint' })).toEqual([]);
+    expect(await listOf({ outcome: 'delivered', status: 'queued' })).toEqual([]);
   },
 );
