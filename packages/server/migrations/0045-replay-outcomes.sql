@@ -1,7 +1,7 @@
 -- The previous release survives this migration: it neither reads nor writes these columns.
 
 -- What became of the deliveries of a replay is looked at until all have ended, as for bulk jobs. Of replays that were
--- made before, it is looked at once more.
+-- made before, it is looked at once more, unless their deliveries may be forgotten.
 alter table replays
   add column outcome json,
   add column looked_at timestamptz,

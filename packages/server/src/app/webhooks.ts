@@ -34,7 +34,7 @@ export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Wor
   return startLater(settings.roles.includes('api'), () => {
     const pace = paceOf('retries');
     const jobs = startBulkJobs(db, { wakeUp, audit: auditLocally, isOnHold, log, pace });
-    const settling = startSettling(db, log);
+    const settling = startSettling(db, settings.deliveryDays, log);
     return { poke: () => jobs.poke(), stop: () => stopTogether([jobs, settling], log) };
   });
 }

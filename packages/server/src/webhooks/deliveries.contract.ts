@@ -180,7 +180,7 @@ export const bulkJobSchema = Type.Object({
       looked_at: instantSchema,
       settled_at: nullable(instantSchema, 'null: some are still under way'),
     }),
-    'what became of its rows, looked at for 30 days; null: nobody has looked yet',
+    'what became of its rows, looked at for 30 days, or SVC_DELIVERY_DAYS if that is less; null: nobody has looked yet',
   ),
   created_by: Type.String(),
   created_at: instantSchema,

@@ -63,7 +63,7 @@ export const retries = list('GET /webhook/dlq/retries', {
 export const job = call('GET /webhook/dlq/jobs/:id', {
   summary: 'show what became of a job of dlq retry --all or dlq purge --all',
   description:
-    'Shows a job that dlq retry --all or dlq purge --all has made: what it did, and what became of its rows, each number with the command that lists these rows. It is looked at for 30 days, until all have ended.',
+    'Shows a job that dlq retry --all or dlq purge --all has made: what it did, and what became of its rows, each number with the command that lists these rows. It is looked at for 30 days, or SVC_DELIVERY_DAYS if that is less, until all have ended.',
   argument: jobArgument,
   examples: [
     'svcctl dlq job rty_4fTq9Zx7Kq2LmN0p',

@@ -36,19 +36,20 @@ type DueLook = {
 /** Nobody else looks at these rows for so long, unless this process stores what it saw. */
 const claimSeconds = raw('60');
 
-/** Finds the job whose rows were to be looked at the longest ago, for `days` days after it was made. */
+/** Finds the job whose rows were to be looked at the longest ago. One that is older than `days` days is so no more. */
 export async function takeDueLook(
   db: Queryable,
   { jobs }: LookedAt,
   days: number,
 ): Promise<DueLook | undefined> {
   const rows = await db.query<DueLook>(sql`
-    update ${raw(jobs)} j set look_at = clock_timestamp() + interval '${claimSeconds} seconds'
+    update ${raw(jobs)} j set look_at = case when j.created_at >= now() - make_interval(days => ${days})
+      then clock_timestamp() + interval '${claimSeconds} seconds' end
     where j.id = (
       select id from ${raw(jobs)} where look_at <= clock_timestamp()
       order by look_at limit 1 for update skip locked)
     returning j.id, j.state in ('completed', 'cancelled') as has_ended,
-      j.created_at < now() - make_interval(days => ${days}) as is_old, j.outcome -> 'counts' as counts,
+      j.look_at is null as is_old, j.outcome -> 'counts' as counts,
       extract(epoch from clock_timestamp() - (j.outcome ->> 'changed_at')::timestamptz)::float8 as unchanged`);
   return rows[0];
 }

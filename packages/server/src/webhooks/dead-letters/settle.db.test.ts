@@ -28,9 +28,9 @@ beforeEach(async () => {
 });
 
 /** Looks now, whenever it was to be. Answers what is shown of a job. */
-const look = async (id: string) => {
+const look = async (id: string, deliveryDays?: number) => {
   await db.query(sql`update dead_letter_jobs set look_at = now() where look_at is not null`);
-  while (await lookAtNext(db));
+  while (await lookAtNext(db, deliveryDays));
   const outcome = (await findBulkJob(db, null, id))?.outcome;
   return { ...outcome, isSettled: outcome?.settled_at !== null };
 };
@@ -138,9 +138,30 @@ test('a job is looked at for thirty days, and seldom while nothing changes', asy
   await look('rty_q');
   expect(await waitOf()).toBeGreaterThan(first);
   expect(await waitOf()).toBeGreaterThanOrEqual(39);
-  await db.query(sql`update dead_letter_jobs set created_at = now() - interval '31 days'`);
+  const made = (days: number) =>
+    db.query(sql`update dead_letter_jobs set created_at = now() - make_interval(days => ${days})`);
+  await made(29);
+  await look('rty_q');
+  expect(await waitOf()).not.toBe(null);
+  await made(31);
   expect(await look('rty_q')).toMatchObject({ counts: { under_way: 1 }, isSettled: false });
   expect(await waitOf()).toBe(null);
+});
+
+test('a job is not looked at once its rows may be forgotten, so none of them is told as retried', async () => {
+  for (const [id, days, ago] of [
+    ['rty_old', 30, 31],
+    ['rty_short', 7, 8],
+  ] as const) {
+    await seedDelivery(db, endpoint);
+    await makeBulkJob(db, id);
+    await workOff(db);
+    await look(id);
+    await db.query(sql`
+      update dead_letter_jobs set created_at = now() - make_interval(days => ${ago}) where id = ${id}`);
+    await db.query(sql`delete from deliveries where job_id = ${id}`);
+    expect((await look(id, days)).counts).toEqual({ under_way: 1 });
+  }
 });
 
 test('a look that is cut leaves the job to the next one, and is not made twice at once', async () => {
