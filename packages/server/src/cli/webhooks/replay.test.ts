@@ -90,6 +90,12 @@ describe('after a yes', () => {
     expect(sent('POST', at)[1]).toEqual({ ...asked, since: '2026-03-05T10:00:00.000000Z' });
   });
 
+  test('of one that ends before anybody has looked says how many are queued', async () => {
+    api.on(`POST ${at}`, inTurn(preview, job));
+    api.on('GET /webhook/replays/rpl_1', inTurn({ ...ended, outcome: null }));
+    expect((await cli(`${command} --yes`)).stderr).toContain('✓ 1,234 queued.');
+  });
+
   test('tells that the endpoint is disabled, and of a cancel ends with 7', async () => {
     api.on(`POST ${at}`, inTurn(preview, job));
     const cancelled = { ...job, state: 'cancelled', rows_done: 20 };

@@ -110,7 +110,12 @@ function tellEnd(context: Context, job: Replay): void {
   const left =
     skipped === 0 ? '' : ` · ${formatCount(skipped)} left alone, because an attempt was under way`;
   if (job.error !== null) context.note(`${job.error}.`);
-  context.note(`✓ ${outcomeText({ ...job, action: 'replay' })}${left}.`);
+  // Of one that took a moment nobody has looked at the deliveries yet.
+  const became =
+    job.outcome === null
+      ? `${formatCount(done)} queued`
+      : outcomeText({ ...job, action: 'replay' });
+  context.note(`✓ ${became}${left}.`);
   context.hint(`which they are, and what became of them: svcctl deliveries ls --job ${id}`);
 }
 
