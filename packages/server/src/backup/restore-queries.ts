@@ -3,6 +3,7 @@ import sql, { raw } from 'sql-template-tag';
 import { longestTimerMillis } from '../platform/postgres/client.ts';
 import { type Connection, onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { partitionName } from '../records/index.ts';
+import { restoredText } from '../webhooks/values.ts';
 
 // The statements that only a restore needs.
 
@@ -120,7 +121,7 @@ export async function endRestore(
     where schedule_id is not null and state in ('queued', 'running')`);
   // What it has sent since the backup would come again under other webhook-ids.
   await db.query(sql`
-    update replays set state = 'paused', updated_at = now(), error = 'The database was restored from a backup'
+    update replays set state = 'paused', updated_at = now(), error = ${restoredText}
     where state = 'running'`);
   await db.query(sql`update restores set finished_at = now() where backup_id = ${backup.id}`);
 }

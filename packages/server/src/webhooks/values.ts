@@ -84,6 +84,9 @@ export const disabledReasons = ['operator', 'gone', 'failing'] as const;
 /** The states of a breaker. open: paused after failures in a row. probing: the next delivery decides. */
 export const breakerStates = ['closed', 'open', 'probing'] as const;
 
+/** Why a restore pauses what was running. */
+export const restoredText = 'The database was restored from a backup';
+
 /** What operators do to dead letters in bulk. */
 export const bulkActions = ['retry', 'purge'] as const;
 export type BulkAction = (typeof bulkActions)[number];

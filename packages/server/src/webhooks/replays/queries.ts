@@ -16,7 +16,7 @@ import {
   wantsOfStored,
   wantsTypeAndStore,
 } from '../queries.ts';
-import type { ReplaySelection } from '../values.ts';
+import { type ReplaySelection, restoredText } from '../values.ts';
 
 const done = raw('j.rows_done + j.rows_skipped');
 const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.reported_from')} as since,
@@ -391,7 +391,7 @@ export async function advanceReplay(db: Queryable, id: string, share: ReplayShar
   await db.query(sql`
     update replays set rows_done = rows_done + ${done}::int, rows_skipped = rows_skipped + ${skipped}::int,
       place_at = coalesce(${place?.at ?? null}::timestamptz, place_at), place_id = coalesce(${place?.id ?? null}, place_id),
-      error = coalesce(${error}, error), state = case when ${isLast}::boolean then 'completed' else state end,
+      error = coalesce(${error}, nullif(error, ${restoredText})), state = case when ${isLast}::boolean then 'completed' else state end,
       finished_at = case when ${isLast}::boolean then clock_timestamp() end, updated_at = clock_timestamp(),
       ready_at = greatest(ready_at, clock_timestamp())
         + make_interval(secs => greatest(${waitSeconds}::float8, coalesce(${done}::float8 / rate, 0)))

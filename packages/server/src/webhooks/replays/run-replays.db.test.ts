@@ -24,6 +24,7 @@ import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
 import { laneOf } from '../lanes.ts';
 import { changePaced } from '../paced-queries.ts';
+import { restoredText } from '../values.ts';
 import { findReplay, insertReplay, type NewReplay, replayTable } from './queries.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { runShare, startReplays } from './run-replays.ts';
@@ -392,6 +393,29 @@ describe('beside others', () => {
       error: expect.stringMatching(/^What was reported before .* is left alone/),
     });
     await db.query(sql`delete from delivery_memory`);
+  });
+
+  test('what a restore has paused tells no fault once it goes on', async () => {
+    const ids = await report(300);
+    const id = await ask();
+    await share();
+    await db.query(sql`update replays set state = 'paused', error = ${restoredText}`);
+    expect(await read(id)).toMatchObject({
+      state: 'paused',
+      error: expect.stringMatching('restored'),
+    });
+    await changePaced(db, replayTable, id, { rate: null });
+    expect(await read(id)).toMatchObject({
+      state: 'paused',
+      error: expect.stringMatching('restored'),
+    });
+    await changePaced(db, replayTable, id, { state: 'running' });
+    await share();
+    expect(await read(id)).toMatchObject({
+      state: 'completed',
+      rows_done: ids.length,
+      error: null,
+    });
   });
 
   test('what was forgotten under a shorter setting is not taken for missed under a longer one', async () => {
