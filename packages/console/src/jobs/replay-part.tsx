@@ -4,11 +4,12 @@ import { api } from '../api/client.ts';
 import type { ListedJob, Replay } from '../api/types.ts';
 import type { JobKindName } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
-import { BulkOutcome } from '../ui/bulk-outcome.tsx';
+import { BulkOutcome, isWatched } from '../ui/bulk-outcome.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { formatCount } from '../ui/format.ts';
 import { panelHref } from '../ui/panel-place.ts';
 import { useRead } from '../ui/poll.tsx';
+import { followMillis } from './words.ts';
 
 /** The kinds of jobs that can be paused, and where. */
 const pausable: Readonly<Partial<Record<JobKindName, string>>> = {
@@ -44,10 +45,7 @@ export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
   const replay = useRead<Replay>(
     ['jobs', 'replay', id, state],
     `/webhook/replays/${encodeURIComponent(id)}`,
-    {
-      isOne: true,
-      follow: [({ outcome }) => outcome === null || outcome.settled_at === null, 2000],
-    },
+    { isOne: true, follow: [isWatched, followMillis] },
   );
   const { data } = replay;
   if (data === undefined) return null;

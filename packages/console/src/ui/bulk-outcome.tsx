@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import type { BulkJob } from '../api/types.ts';
 import { type Became, outcomeParts, settledText } from '../api/views.ts';
 import { stringifySearch } from './hash-state.ts';
 
@@ -24,4 +25,17 @@ export function BulkOutcome({ job }: { job: Became & { readonly id: string } }):
       {settled !== '' && ` · ${settled}`}
     </>
   );
+}
+
+/** What became of the rows of a job is mostly known so soon after its end. */
+const outcomeMillis = 60_000;
+
+/** Whether a job is at work, or its rows were queued so lately that something becomes of them at any moment. */
+export function isWatched(
+  job: Pick<BulkJob, 'state' | 'finished_at' | 'outcome' | 'rows_done'>,
+): boolean {
+  const { state, finished_at: at, outcome, rows_done: done } = job;
+  if (at === null) return state === 'running';
+  const isSettled = done === 0 || (outcome?.settled_at ?? null) !== null;
+  return !isSettled && Date.now() - Date.parse(at) < outcomeMillis;
 }

@@ -2,6 +2,7 @@ import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { BulkJob, DeadLetters, DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus } from '../../api/values.ts';
+import { isWatched } from '../../ui/bulk-outcome.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { deadLettersKey, dlqKey, jobsKey } from '../query-keys.ts';
 import type { DlqSearch } from '../search.ts';
@@ -71,16 +72,6 @@ export function useJobs(): Jobs {
       setDismissed(id);
     },
   };
-}
-
-/** What became of the rows of a job is mostly known so soon after its end. */
-const outcomeMillis = 60_000;
-
-/** Whether a job is at work, or its rows were queued so lately that something becomes of them at any moment. */
-function isWatched({ state, finished_at: at, outcome, rows_done: done }: BulkJob): boolean {
-  if (at === null) return state === 'running';
-  const isSettled = done === 0 || (outcome?.settled_at ?? null) !== null;
-  return !isSettled && Date.now() - Date.parse(at) < outcomeMillis;
 }
 
 /** Whether something is still to become of the last job. */
