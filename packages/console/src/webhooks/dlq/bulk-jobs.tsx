@@ -18,6 +18,7 @@ import { useRead } from '../../ui/poll.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useEndpointName } from '../endpoint-names.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
+import { asPrefix } from '../search.ts';
 import { isOpen, useJobs } from './use-dead-letters.ts';
 
 /** What is asked for: a retry or a purge of all that a filter finds. */
@@ -76,7 +77,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
   const request: BulkRequest = {
     ...props.request,
     ...(age !== '' && { older_than: age }),
-    ...(type !== '' && { event_type: type }),
+    ...(type !== '' && { event_type: asPrefix(type) }),
   };
   const word = words[action];
   const preview = useRead<BulkPreview>(
@@ -103,7 +104,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
       <p className="muted break">{describe(request, nameOf)}</p>
       <TextInput
         label="Event type"
-        description="Such as incident.created, or incident. for all that begin so. Empty: any."
+        description="Such as incident.created, incident.*. Empty: any"
         maxLength={128}
         value={typed}
         onChange={(event) => setTyped(event.currentTarget.value)}

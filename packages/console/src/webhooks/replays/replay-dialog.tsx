@@ -13,6 +13,7 @@ import { type Session, useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { endpointPath, webhooksKey } from '../query-keys.ts';
+import { inList } from '../search.ts';
 import { readMoment } from './moment.ts';
 import classes from './replays.module.css';
 
@@ -164,7 +165,10 @@ function useRequest(choice: Choice): {
   }, [choice]);
   const { nowMillis } = settled;
   const { since: sinceText, until: untilText, only, isSame, isUnfiltered, rate } = settled.choice;
-  const types = settled.choice.types.split(/[\s,]+/).filter((type) => type !== '');
+  const types = settled.choice.types
+    .split(/[\s,]+/)
+    .filter((type) => type !== '')
+    .map(inList);
   const since = readMoment(sinceText, { nowMillis, edge: 'first' });
   const until = untilText === '' ? undefined : readMoment(untilText, { nowMillis, edge: 'last' });
   const wrong = `No moment: ${momentHelp}`;
