@@ -360,6 +360,21 @@ test('replays to an endpoint what was reported before it, after a look at the co
   await send.click();
   await expect.poll(() => receiver.bodiesOf('/later/in').length, { timeout: 20_000 }).toBe(1);
   await send.waitFor({ state: 'detached' });
+
+  // A delivery of it waits already, so a replay makes none.
+  const path = `/webhook/endpoints/${made.json.id}`;
+  await service.call('PATCH', path, { body: { enabled: false } });
+  const again = { incident_id: incident, only: 'all' };
+  const replay = (await service.call('POST', `${path}/replay`, { body: again })).json;
+  await waitFor('the replay to end', async () => {
+    const { json } = await service.call('GET', `/webhook/replays/${replay.id}`);
+    return json.state === 'completed';
+  });
+  await page.reload();
+  const rows = drawerOf(page).getByRole('listitem').filter({ hasText: '/late/in' });
+  await rows.getByRole('button', { name: 'SEND AGAIN…' }).first().click();
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByText('Nothing is queued').waitFor();
   receiver.answer(503);
 });
 

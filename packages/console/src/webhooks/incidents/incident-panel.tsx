@@ -282,7 +282,7 @@ function NotSent(props: {
       <ul className="line-over below-16">
         {shown.map((id) => (
           <li key={id} className={`grid line-under ${classes.delivery}`}>
-            <span className="muted">not sent</span>
+            <span className="muted">no delivery</span>
             {hasScope('webhooks:read') ? (
               <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{names[id] ?? id}</a>
             ) : (

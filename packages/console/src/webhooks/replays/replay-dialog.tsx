@@ -245,9 +245,11 @@ export function useSendAgain() {
         only: 'all',
         filters: 'ignore',
       }),
-    onDone: ({ id, waits_for_room: isFull }) => {
-      const text = isFull ? 'It goes once less waits for the endpoint' : 'Queued once more';
-      notify({ text, ...followed(hasScope, id) });
+    onDone: ({ id, rows_total: total, waits_for_room: isFull }) => {
+      const queued = isFull ? 'It goes once less waits for the endpoint' : 'Queued once more';
+      const none =
+        'Nothing is queued: it waits already, or nobody knows any more whether it was delivered';
+      notify({ text: total === null ? none : queued, ...followed(hasScope, id) });
     },
     failed: 'Not sent again',
     changes: webhooksKey,
