@@ -29,8 +29,8 @@ const tables = [
 ] as const;
 
 /**
- * Looks at the rows of the job of each kind that has waited for it the longest; false: there was none. A count along their index
- * costs the hot ways nothing and cannot go wrong, where a counter would change with each attempt.
+ * Looks at the rows of the job of each kind that has waited for it the longest; false: there was none. A count along
+ * their index costs the hot ways nothing and cannot go wrong, where a counter would change with each attempt.
  */
 export async function lookAtNext(db: Queryable, deliveryDays = mostDays): Promise<boolean> {
   const days = Math.min(deliveryDays, mostDays);

@@ -77,8 +77,8 @@ export async function changeEndpoint(
 ) {
   const { actor, body: change } = call;
   if (typeof change.where === 'string') parseFilter(change.where);
-  // This looks up names, which may take seconds, so it is done before a row is locked. A URL
-  // as lists show it only stands for the endpoint's own.
+  // This looks up names, which may take seconds, so it is done before a row is locked. A URL as lists
+  // show it only stands for the endpoint's own.
   const { url: given } = change;
   const isOnlyMeant = given === pollUrl || given?.endsWith('?…');
   if (given !== undefined && !isOnlyMeant) await options.target.assertAllowed(given, actor);

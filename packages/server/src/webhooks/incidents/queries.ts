@@ -81,8 +81,8 @@ type ClaimedHere = Pick<
  * state.
  *
  * An incident is not stored either when a receiver has a filter of which its judgement does not tell, because it was
- * saved since; nor are the others of its tenant, which would go before it. It is noted as held back from an endpoint for which too much waits, unless that is the only receiver,
- * and a replay sends it.
+ * saved since; nor are the others of its tenant, which would go before it. It is noted as held back from an endpoint for
+ * which too much waits, unless that is the only receiver, and a replay sends it.
  *
  * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
  * the lane has another keeper.
