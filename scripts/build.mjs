@@ -92,7 +92,10 @@ export async function findCommit(folder, given = '') {
   if (code !== 0 || realpathSync(top) !== realpathSync(folder)) {
     return /^[0-9a-f]{7}/.exec(given)?.[0] ?? '';
   }
-  const changes = await git('diff', '--quiet', 'HEAD', '--', 'packages');
+  const aside = join(folder, relative(root, manifestBefore));
+  // The package's own manifest is no change of the sources.
+  const but = existsSync(aside) ? [`:!${relative(root, manifest)}`] : [];
+  const changes = await git('diff', '--quiet', 'HEAD', '--', 'packages', ...but);
   return `${head.slice(0, 7)}${changes.code === 0 ? '' : '.changed'}`;
 }
 

@@ -29,8 +29,9 @@ const demoData = join('demo', 'data');
 
 async function prepare() {
   await ensureInstalled();
-  await build();
+  // What a pack that was killed has left is no part of what is built.
   undo();
+  await build();
   for (const { from, to } of copies) {
     cpSync(join(root, from), placeOf(to), { recursive: true, preserveTimestamps: true });
   }
