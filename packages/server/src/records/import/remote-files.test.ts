@@ -116,6 +116,7 @@ test('a file that was written anew since it was looked at is told', async () => 
 });
 
 test.each([
+  [() => urlOf('100%/x.csv'), 'usage_invalid', 'write % as %25: history/100%/x.csv'],
   [() => 's3://b?endpoint=x', 'usage_invalid', 'The URL of files in S3 names no bucket'],
   [() => urlOf('*').replace('endpoint=', 'end='), 'usage_invalid', 'has the unknown parameter end'],
   [() => urlOf('*').replace(/s3:\/\/[^/]+/, 's3://nobody'), 'file_unreadable', 'cannot be read'],

@@ -144,7 +144,7 @@ async function assertSame(
 function readUrl(url: string): { bucket: string; prefix: string; pattern: RegExp; query: string } {
   const [, bucket = '', rest = '', query = ''] =
     /^s3:\/\/([^/?]*)\/?([^?]*)(\?.*)?$/i.exec(url) ?? [];
-  const path = decodeURIComponent(rest);
+  const path = decodePath(rest);
   const special = path.search(/[*[]/);
   if (special < 0) {
     const exact = literally(path.replace(/\/$/, ''));
@@ -162,6 +162,17 @@ function readUrl(url: string): { bucket: string; prefix: string; pattern: RegExp
     return part.length > 2 && part.startsWith('[') ? part.replace('[!', '[^') : literally(part);
   });
   return { bucket, prefix, query, pattern: new RegExp(`^${source}$`) };
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    throw new AppError('usage_invalid', {
+      detail: `The URL of files in S3 has wrong percent-encoding; write % as %25: ${path}`,
+      cause: error,
+    });
+  }
 }
 
 function literally(text: string): string {
