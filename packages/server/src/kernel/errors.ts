@@ -100,6 +100,7 @@ export const errorCatalogue = {
   dataset_empty: row(409, 'No record is tagged so: there is nothing to freeze.'),
   version_name_taken: row(409, 'The tenant has a dataset version of this name already.'),
   version_changed: row(409, 'Records of the dataset version are not what was frozen.'),
+  policy_changed: row(409, 'Somebody has changed the retention policy since it was read.'),
   schedule_name_taken: row(409, 'The tenant has a schedule of this name already.'),
   schedules_full: row(409, 'The tenant has as many schedules as it may have.'),
   export_unfinished: row(409, 'The export has no file yet.', { retryable: true }),

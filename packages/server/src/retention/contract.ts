@@ -20,6 +20,7 @@ import {
   eraseReceiptSchema,
   eraseRequestSchema,
   hotSpaceSchema,
+  ifUpdatedAtSchema,
   moveSchema,
   planRowSchema,
   planTotalsSchema,
@@ -88,6 +89,7 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     fourEyes: ['delete_days', 'lift_hold'],
     params: tenantParams,
+    query: exactly({ if_updated_at: ifUpdatedAtSchema }),
     responses: { 204: { description: 'Done.' }, 409: problem },
   },
   listTenantStates: {

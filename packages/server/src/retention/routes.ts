@@ -62,7 +62,9 @@ function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptio
   );
   http.route(
     retentionContract.deletePolicy,
-    ({ params, actor, request }) => deletePolicy(db, { actor, request, audit }, params.tenant),
+    // A call that somebody else has approved has no query.
+    ({ params, query, actor, request }) =>
+      deletePolicy(db, { actor, request, audit }, params.tenant, query?.if_updated_at),
     ({ params }) => foreseePolicy(db, params.tenant, null),
   );
 }

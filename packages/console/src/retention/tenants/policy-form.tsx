@@ -90,7 +90,11 @@ function usePolicyForm(policy: RetentionPolicy) {
     setValues({ ...valuesOf(policy), ...differing(valuesOf(base), values) });
   }
   const save = useAct({
-    call: () => api.put<RetentionPolicy>(policyPath(policy.tenant), changeOf(values)),
+    // What is shown is what the change goes out from: a hold that was set since is not lifted by it.
+    call: () => {
+      const body = { ...changeOf(values), if_updated_at: policy.updated_at };
+      return api.put<RetentionPolicy>(policyPath(policy.tenant), body);
+    },
     onDone: (saved) => {
       client.setQueryData([...retentionKey, 'policy', policy.tenant], saved);
       setValues(valuesOf(saved));
@@ -114,9 +118,9 @@ function nameOf(tenant: string): string {
 }
 
 /** The button that removes a tenant's own policy. */
-function BackToDefault({ tenant, hold }: RetentionPolicy): ReactNode {
+function BackToDefault({ tenant, hold, updated_at }: RetentionPolicy): ReactNode {
   const remove = useAct({
-    call: () => api.delete(policyPath(tenant)),
+    call: () => api.delete(`${policyPath(tenant)}?if_updated_at=${encodeURIComponent(updated_at)}`),
     onDone: () => notify({ text: `${tenant} is under the default policy again.` }),
     failed: 'Not changed',
     changes: retentionKey,

@@ -85,9 +85,14 @@ const policies: Kind = {
   list: async (context, client) =>
     (await all(context, client, 'GET /retention/policies')).map((row) => ({ id: row.tenant, row })),
   create: putPolicy,
-  change: (on, _held, _change, row) => putPolicy(on, row),
-  remove: (client, { id }) =>
-    client.text('DELETE /retention/policies/:tenant', { params: { tenant: id } }),
+  // What somebody else has set since the plan, such as a hold, is not overwritten.
+  change: (on, { row: { updated_at } }, _change, row) =>
+    putPolicy(on, { ...row, if_updated_at: updated_at }),
+  remove: (client, { id, row: { updated_at } }) =>
+    client.text('DELETE /retention/policies/:tenant', {
+      params: { tenant: id },
+      query: { if_updated_at: String(updated_at) },
+    }),
   // The default is always there.
   isKept: ({ id }) => id === '*',
   takesAway: (before, after) =>

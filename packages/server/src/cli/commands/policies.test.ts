@@ -35,9 +35,10 @@ test('policy set keeps what is not given, and asks nothing where nothing more go
   api.on('PUT /retention/policies/TX', json({ ...policy, from_default: false }));
   expect((await cli('retention policy set TX --hot-days 7')).code).toBe(0);
   expect((await cli('retention policy set TX --delete-days never --no-hold')).code).toBe(0);
+  const { updated_at: read } = policy;
   expect(sent('PUT', '/retention/policies/TX')).toEqual([
-    { hot_days: 7, delete_days: 365, hold: true },
-    { hot_days: 3, delete_days: null, hold: false },
+    { hot_days: 7, delete_days: 365, hold: true, if_updated_at: read },
+    { hot_days: 3, delete_days: null, hold: false, if_updated_at: read },
   ]);
 });
 

@@ -85,7 +85,9 @@ const set = call('PUT /retention/policies/:tenant', {
     };
     const more = await tellWhatGoes(context, client, { tenant, now, next: change });
     if (more.due > 0) await ask(context, yes, { question: 'Set it all the same?', act: 'Set it' });
-    return client.json('PUT /retention/policies/:tenant', { params, body: change });
+    // What somebody else sets while this is asked, such as a hold, is not overwritten.
+    const body = { ...change, if_updated_at: now.updated_at };
+    return client.json('PUT /retention/policies/:tenant', { params, body });
   },
   facts: policyFacts,
   next: () => 'It acts at the next run. What that will do: svcctl retention plan',
@@ -138,7 +140,8 @@ const rm = verb({
       ? `End the legal hold of ${tenant}?`
       : `Put ${tenant} under the default?`;
     if (isShorter || endsHold) await ask(context, yes, { question, act: 'Remove it' });
-    await client.json('DELETE /retention/policies/:tenant', { params: { tenant } });
+    const query = { if_updated_at: own.updated_at };
+    await client.json('DELETE /retention/policies/:tenant', { params: { tenant }, query });
     context.note(`${tenant} is under the default (*) now.`);
   },
 });

@@ -299,3 +299,16 @@ describe('tenants', () => {
     expect(found.map((row) => row.tenant)).toEqual(['b']);
   });
 });
+
+test('a change that goes out from what somebody else has changed since changes nothing', async () => {
+  const { updated_at: asDefault } = (await get('x')).json;
+  const held = await put('x', { hot_days: 3, hold: true, if_updated_at: asDefault });
+  expect(held.json.hold).toBe(true);
+  const late = await put('x', { hot_days: 9, if_updated_at: asDefault });
+  expect(late.json).toMatchObject({ status: 409, code: 'policy_changed' });
+  const remove = (since: string) =>
+    api.call('DELETE', `/retention/policies/x?if_updated_at=${encodeURIComponent(since)}`);
+  expect((await remove(asDefault)).json.code).toBe('policy_changed');
+  expect((await get('x')).json).toEqual(held.json);
+  expect((await remove(held.json.updated_at)).status).toBe(204);
+});

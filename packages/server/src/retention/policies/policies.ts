@@ -12,7 +12,12 @@ import type { PolicyRow, TenantStateRow } from '../contract.ts';
 import type { TenantOrder } from '../values.ts';
 import * as queries from './queries.ts';
 
-type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
+type PolicyChange = {
+  hot_days: number;
+  delete_days?: number | null;
+  hold?: boolean;
+  if_updated_at?: string;
+};
 
 /** One page of the policies: the default first, then those of tenants. Throws 400 `cursor_invalid`. */
 export async function listPolicies(
@@ -38,7 +43,8 @@ export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Pr
 
 /**
  * Sets the policy of a tenant, or the default. Throws 400 `request_invalid` for a tenant that the caller does not
- * reach, for a name that no tenant can have, and for the default if the caller is limited to tenants.
+ * reach, for a name that no tenant can have, and for the default if the caller is limited to tenants; 409
+ * `policy_changed`.
  */
 export async function putPolicy(
   db: Database,
@@ -50,9 +56,10 @@ export async function putPolicy(
   else if (!tenantName.test(tenant) || isReservedName(tenant)) {
     throw invalidInput('/tenant', `must be ${newNameLimits}`);
   } else assertReach(act.actor, tenant);
-  const { hot_days, delete_days = null, hold = false } = change;
+  const { hot_days, delete_days = null, hold = false, if_updated_at } = change;
   return db.transaction(async (connection) => {
     await queries.lockPolicies(connection);
+    await assertUnchanged(connection, tenant, if_updated_at);
     const before = await queries.findOwnPolicy(connection, tenant);
     if (before === undefined) await refuseHiddenNames(connection, '/tenant', [{ tenant }]);
     const terms = { hot_days, delete_days, hold };
@@ -62,8 +69,16 @@ export async function putPolicy(
   });
 }
 
-/** Puts a tenant back under the default. Throws 400 `request_invalid` for the default, 404 `policy_not_found`. */
-export async function deletePolicy(db: Database, act: Act, tenant: string): Promise<void> {
+/**
+ * Puts a tenant back under the default. Throws 400 `request_invalid` for the default, 404 `policy_not_found`, 409
+ * `policy_changed`.
+ */
+export async function deletePolicy(
+  db: Database,
+  act: Act,
+  tenant: string,
+  ifUpdatedAt: string | undefined,
+): Promise<void> {
   if (tenant === queries.defaultTenant) {
     throw invalidInput('/tenant', 'the default cannot be deleted; set it with PUT instead');
   }
@@ -72,6 +87,7 @@ export async function deletePolicy(db: Database, act: Act, tenant: string): Prom
     await queries.lockPolicies(connection);
     const before = await queries.findOwnPolicy(connection, tenant);
     if (before === undefined) throw policyNotFound(tenant);
+    await assertUnchanged(connection, tenant, ifUpdatedAt);
     await queries.deletePolicy(connection, tenant);
     await note(connection, act, { action: 'retention.policy.delete', tenant, before });
   });
@@ -108,6 +124,20 @@ export async function foreseePolicy(
     says: says.join(' '),
     about: { days, kept, hold: before?.hold ?? false },
   };
+}
+
+/** Throws `policy_changed` when the policy in force is not the one that the caller has read. */
+async function assertUnchanged(
+  db: Queryable,
+  tenant: string,
+  ifUpdatedAt: string | undefined,
+): Promise<void> {
+  if (ifUpdatedAt === undefined) return;
+  const now = await queries.findPolicyInForce(db, tenant);
+  if (now?.updated_at === ifUpdatedAt) return;
+  throw new AppError('policy_changed', {
+    detail: `The policy in force for ${JSON.stringify(tenant)} was changed at ${now?.updated_at}: nothing was changed now. Read it again.`,
+  });
 }
 
 function note(
