@@ -1,21 +1,21 @@
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { useRetentionApi } from './testing/retention-api.ts';
+import { useTestService } from '../../../test/service.ts';
 import { clearRetention, seedDays, seedPolicy, seedVersion } from './testing/seed.ts';
 
-const api = useRetentionApi();
+const service = useTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
 let limited: string;
 beforeAll(async () => {
-  limited = await api.makeToken({ preset: 'admin', tenants: ['mine', 'other'] });
+  ({ token: limited } = await service.makeToken({ preset: 'admin', tenants: ['mine', 'other'] }));
 });
-beforeEach(() => clearRetention(api.db));
+beforeEach(() => clearRetention(service.db));
 
 const put = (tenant: string, body: unknown, token?: string) =>
-  api.call('PUT', `/retention/policies/${tenant}`, { body, ...(token && { token }) });
+  service.call('PUT', `/retention/policies/${tenant}`, { body, ...(token && { token }) });
 const get = (tenant: string, token?: string) =>
-  api.call('GET', `/retention/policies/${tenant}`, token ? { token } : {});
+  service.call('GET', `/retention/policies/${tenant}`, token ? { token } : {});
 const auditEntries = () =>
-  api.db.query(sql`
+  service.db.query(sql`
     select action, target, tenant, before ->> 'hot_days' as before, after ->> 'hot_days' as after
     from audit_log order by at`);
 
@@ -37,12 +37,12 @@ describe('refusals', () => {
   test.each(['a%2Fb', 'a%00', 'x'.repeat(129)])('refuses the tenant %s', async (tenant) => {
     expect((await put(tenant, { hot_days: 1 })).json.errors[0].path).toBe('/tenant');
     expect((await get(tenant)).json.code).toBe('policy_not_found');
-    expect((await api.call('DELETE', `/retention/policies/${tenant}`)).status).toBe(404);
+    expect((await service.call('DELETE', `/retention/policies/${tenant}`)).status).toBe(404);
   });
 
   test('lists refuse unknown parameters, bad limits and foreign cursors', async () => {
-    await seedPolicy(api.db, { tenant: 'a', hotDays: 1 });
-    const { next_cursor } = (await api.call('GET', '/retention/policies?limit=1')).json;
+    await seedPolicy(service.db, { tenant: 'a', hotDays: 1 });
+    const { next_cursor } = (await service.call('GET', '/retention/policies?limit=1')).json;
     for (const path of [
       '/retention/policies?limit=0',
       '/retention/policies?tenant=a',
@@ -51,25 +51,25 @@ describe('refusals', () => {
       '/retention/tenants?q=',
       `/retention/tenants?cursor=${next_cursor}`,
     ]) {
-      expect((await api.call('GET', path)).status, path).toBe(400);
+      expect((await service.call('GET', path)).status, path).toBe(400);
     }
   });
 
   test('the default cannot be deleted', async () => {
-    const answer = await api.call('DELETE', '/retention/policies/*');
+    const answer = await service.call('DELETE', '/retention/policies/*');
     expect(answer.status).toBe(400);
     expect(answer.json.errors[0].path).toBe('/tenant');
     expect((await get('*')).status).toBe(200);
   });
 
   test('a tenant without a policy of its own has none to delete', async () => {
-    const answer = await api.call('DELETE', '/retention/policies/x');
+    const answer = await service.call('DELETE', '/retention/policies/x');
     expect(answer.json).toMatchObject({ status: 404, code: 'policy_not_found' });
     expect(await auditEntries()).toEqual([]);
   });
 
   test('a limited token sets neither the default nor a foreign tenant, existing or not', async () => {
-    await seedPolicy(api.db, { tenant: 'foreign', hotDays: 9 });
+    await seedPolicy(service.db, { tenant: 'foreign', hotDays: 9 });
     for (const tenant of ['foreign', 'nobody']) {
       const answer = await put(tenant, { hot_days: 1 }, limited);
       expect(answer.status).toBe(400);
@@ -78,8 +78,12 @@ describe('refusals', () => {
       );
     }
     // Made before the name was refused.
-    const starred = await api.makeToken({ name: 'starred', preset: 'admin', tenants: ['x'] });
-    await api.db.query(
+    const { token: starred } = await service.makeToken({
+      name: 'starred',
+      preset: 'admin',
+      tenants: ['x'],
+    });
+    await service.db.query(
       sql`update access_tokens set tenants = array['*', '.'] where name = 'starred'`,
     );
     for (const token of [starred, limited]) {
@@ -88,7 +92,7 @@ describe('refusals', () => {
       expect(answer.json.detail).toBe(
         'tenant: the default is set by tokens that are not limited to tenants',
       );
-      expect((await api.call('DELETE', '/retention/policies/*', { token })).status).toBe(400);
+      expect((await service.call('DELETE', '/retention/policies/*', { token })).status).toBe(400);
     }
     expect((await get('*')).json.hot_days).toBe(3);
     expect((await get('foreign')).json.hot_days).toBe(9);
@@ -116,7 +120,7 @@ describe('policies', () => {
       delete_days: 10,
       hold: true,
       from_default: false,
-      updated_by: 'boss',
+      updated_by: 'first admin',
     });
     expect((await get('a%20b')).json).toEqual(set.json);
     expect((await put('a b', { hot_days: 1 })).json).toMatchObject({
@@ -128,7 +132,7 @@ describe('policies', () => {
   test('a deleted policy puts its tenant back under the default', async () => {
     await put('a', { hot_days: 30 });
     await put('*', { hot_days: 5, delete_days: 50 });
-    expect((await api.call('DELETE', '/retention/policies/a')).status).toBe(204);
+    expect((await service.call('DELETE', '/retention/policies/a')).status).toBe(204);
     expect((await get('a')).json).toMatchObject({
       hot_days: 5,
       delete_days: 50,
@@ -140,7 +144,7 @@ describe('policies', () => {
     await put('a', { hot_days: 30 });
     await put('a', { hot_days: 40 });
     await put('*', { hot_days: 5 });
-    await api.call('DELETE', '/retention/policies/a');
+    await service.call('DELETE', '/retention/policies/a');
     expect(await auditEntries()).toEqual([
       { action: 'retention.policy.set', target: 'a', tenant: 'a', before: null, after: '30' },
       { action: 'retention.policy.set', target: 'a', tenant: 'a', before: '30', after: '40' },
@@ -161,27 +165,27 @@ describe('policies', () => {
 
   test('the list has the default first, then tenants in order, whatever the page size', async () => {
     for (const tenant of ['b', '!', 'ä', 'mine', 'B']) {
-      await seedPolicy(api.db, { tenant, hotDays: 1 });
+      await seedPolicy(service.db, { tenant, hotDays: 1 });
     }
     for (const limit of [1, 2, 5, 500]) {
-      const rows = await api.walk('/retention/policies', limit);
+      const rows = await service.all(`/retention/policies?limit=${limit}`);
       expect(rows.map((row) => row.tenant)).toEqual(['*', '!', 'B', 'b', 'mine', 'ä']);
     }
-    const seen = await api.walk('/retention/policies', 1, limited);
+    const seen = await service.all('/retention/policies?limit=1', limited);
     expect(seen.map((row) => row.tenant)).toEqual(['*', 'mine']);
   });
 
   test('who set the default shows to nobody who is limited to tenants', async () => {
     await put('*', { hot_days: 4 });
     await put('mine', { hot_days: 5 });
-    expect((await get('*')).json.updated_by).toBe('boss');
+    expect((await get('*')).json.updated_by).toBe('first admin');
     for (const tenant of ['*', 'other']) {
       expect((await get(tenant, limited)).json).toMatchObject({ hot_days: 4, updated_by: null });
     }
-    const listed = await api.walk('/retention/policies', 10, limited);
+    const listed = await service.all('/retention/policies?limit=10', limited);
     expect(listed).toMatchObject([
       { tenant: '*', updated_by: null },
-      { tenant: 'mine', updated_by: 'boss' },
+      { tenant: 'mine', updated_by: 'first admin' },
     ]);
   });
 
@@ -191,26 +195,28 @@ describe('policies', () => {
     expect((await get('other', limited)).json.from_default).toBe(true);
     expect((await get('*', limited)).json.hot_days).toBe(3);
     const path = '/retention/policies/mine';
-    expect((await api.call('DELETE', path, { token: limited })).status).toBe(204);
+    expect((await service.call('DELETE', path, { token: limited })).status).toBe(204);
   });
 });
 
 describe('tenants', () => {
   beforeEach(async () => {
-    await seedDays(api.db, [
+    await seedDays(service.db, [
       { tenant: 'alpha', age: 9, count: 10, cold: 10 },
       { tenant: 'alpha', age: 1, count: 5 },
       { tenant: 'alpine', age: 1, count: 1 },
       { tenant: 'mine', age: 1, count: 2 },
     ]);
-    await seedPolicy(api.db, { tenant: 'alpine', hotDays: 8, hold: true });
-    await api.db.query(sql`update leaf_tenants set cold_stored_bytes = 77 where tenant = 'alpha'`);
-    await api.db.query(sql`
+    await seedPolicy(service.db, { tenant: 'alpine', hotDays: 8, hold: true });
+    await service.db.query(
+      sql`update leaf_tenants set cold_stored_bytes = 77 where tenant = 'alpha'`,
+    );
+    await service.db.query(sql`
       insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day,
         last_day)
       select 'alpha', 'seg' || n, 'key' || n, 40, '', 5, 500, 0, '2026-03-01', '2026-03-02'
       from generate_series(1, 2) n`);
-    await api.db.query(sql`
+    await service.db.query(sql`
       insert into moves (tenant, id, kind, state, first_day, last_day, planned_at, failed_at, error_code,
         runner)
       values ('alpha', 'mov_1', 'move', 'removed', '2026-03-01', '2026-03-02', '2026-03-05T01:00:00Z',
@@ -220,7 +226,7 @@ describe('tenants', () => {
   });
 
   test('each tells its hot and cold share, its policy, its segments and its latest move', async () => {
-    const rows = await api.walk('/retention/tenants', 2);
+    const rows = await service.all('/retention/tenants?limit=2');
     expect(rows).toEqual([
       {
         tenant: 'alpha',
@@ -253,27 +259,27 @@ describe('tenants', () => {
 
   test('are found by the beginning of their name, and only in reach', async () => {
     const names = async (query: string, token?: string) =>
-      (await api.walk(`/retention/tenants${query}`, 1, token)).map((row) => row.tenant);
-    expect(await names('?q=alp')).toEqual(['alpha', 'alpine']);
-    expect(await names('?q=alpi')).toEqual(['alpine']);
-    expect(await names('?q=zzz')).toEqual([]);
+      (await service.all(`/retention/tenants?limit=1${query}`, token)).map((row) => row.tenant);
+    expect(await names('&q=alp')).toEqual(['alpha', 'alpine']);
+    expect(await names('&q=alpi')).toEqual(['alpine']);
+    expect(await names('&q=zzz')).toEqual([]);
     expect(await names('', limited)).toEqual(['mine']);
-    expect(await names('?q=alp', limited)).toEqual([]);
+    expect(await names('&q=alp', limited)).toEqual([]);
   });
 
   test('come by what a run would do, most first, then by name, page by page and only in reach', async () => {
     const days = { a: 20, b: 400, c: 30, held: 900, late: 7, same: 400 };
     for (const [tenant, count] of Object.entries(days)) {
-      await seedDays(api.db, [{ tenant, age: tenant === 'late' ? 1 : 9, count }]);
+      await seedDays(service.db, [{ tenant, age: tenant === 'late' ? 1 : 9, count }]);
     }
-    await seedPolicy(api.db, { tenant: 'held', hotDays: 1, hold: true });
-    await seedPolicy(api.db, { tenant: 'c', hotDays: 3, deleteDays: 5 });
+    await seedPolicy(service.db, { tenant: 'held', hotDays: 1, hold: true });
+    await seedPolicy(service.db, { tenant: 'c', hotDays: 3, deleteDays: 5 });
     // All that would be deleted is of a version, and is cold already.
-    await seedDays(api.db, [{ tenant: 'kept', age: 9, count: 50, cold: 50 }]);
-    await seedPolicy(api.db, { tenant: 'kept', hotDays: 3, deleteDays: 5 });
-    await seedVersion(api.db, { tenant: 'kept', name: 'v1', firstAge: 9, lastAge: 9 });
+    await seedDays(service.db, [{ tenant: 'kept', age: 9, count: 50, cold: 50 }]);
+    await seedPolicy(service.db, { tenant: 'kept', hotDays: 3, deleteDays: 5 });
+    await seedVersion(service.db, { tenant: 'kept', name: 'v1', firstAge: 9, lastAge: 9 });
     for (const limit of [1, 2, 500]) {
-      const rows = await api.walk('/retention/tenants?order=due', limit);
+      const rows = await service.all(`/retention/tenants?order=due&limit=${limit}`);
       const due = rows.filter((row) => row.due !== null);
       expect(due.map((row) => [row.tenant, row.due.count])).toEqual(
         expect.arrayContaining([
@@ -291,11 +297,11 @@ describe('tenants', () => {
       expect(others).toEqual(others.toSorted((a, b) => (a < b ? -1 : 1)));
       expect(others).toEqual(expect.arrayContaining(['held', 'kept', 'late']));
       expect(rows).toHaveLength(new Set(rows.map((row) => row.tenant)).size);
-      expect(rows).toHaveLength((await api.walk('/retention/tenants', 500)).length);
+      expect(rows).toHaveLength((await service.all('/retention/tenants?limit=500')).length);
     }
-    const reached = await api.walk('/retention/tenants?order=due', 1, limited);
+    const reached = await service.all('/retention/tenants?order=due&limit=1', limited);
     expect(reached.map((row) => row.tenant)).toEqual(['mine']);
-    const found = await api.walk('/retention/tenants?order=due&q=b', 1);
+    const found = await service.all('/retention/tenants?order=due&q=b&limit=1');
     expect(found.map((row) => row.tenant)).toEqual(['b']);
   });
 });
@@ -307,7 +313,7 @@ test('a change that goes out from what somebody else has changed since changes n
   const late = await put('x', { hot_days: 9, if_updated_at: asDefault });
   expect(late.json).toMatchObject({ status: 409, code: 'policy_changed' });
   const remove = (since: string) =>
-    api.call('DELETE', `/retention/policies/x?if_updated_at=${encodeURIComponent(since)}`);
+    service.call('DELETE', `/retention/policies/x?if_updated_at=${encodeURIComponent(since)}`);
   expect((await remove(asDefault)).json.code).toBe('policy_changed');
   expect((await get('x')).json).toEqual(held.json);
   expect((await remove(held.json.updated_at)).status).toBe(204);
