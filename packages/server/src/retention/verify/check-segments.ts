@@ -50,7 +50,7 @@ export type Check = {
 };
 
 /** What a verification needs from the process that it runs in. */
-export type VerifyTools = Partial<Pick<StoreWaitOptions, 'now' | 'sleep'>> & {
+export type VerifyTools = Pick<StoreWaitOptions, 'sleep'> & {
   readonly db: Database;
   /** Whether this database removes objects from the store. A copy of it, or one that was restored just now, does not. */
   readonly removes?: (() => boolean) | undefined;

@@ -1,19 +1,18 @@
 import { truncate } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { countPace, hold, holdPace } from '../../../test/held-pace.ts';
+import { countPace, holdPace } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { runOpenVerifications, startVerifications } from './run-verifications.ts';
 import { clean, useVerifying } from './testing/verifying.ts';
 
-// How a verification is cut into shares, given to processes, broken off, and limited to a part.
-let segment: string;
+// How a verification is cut into shares, stopped, made to wait, and limited to a part.
 let path: string;
 const data = useVerifying();
 beforeEach(async () => {
-  ({ segment, path } = await data.fill());
+  ({ path } = await data.fill());
 });
 afterEach(() => data.empty());
 
@@ -21,20 +20,6 @@ const never = new AbortController().signal;
 const now = async () =>
   (await data.db.query<{ now: string }>(sql`select clock_timestamp()::text as now`))[0]?.now ?? '';
 const byText = (a: unknown, b: unknown) => (String(a) < String(b) ? -1 : 1);
-
-/** A store in which looks at objects wait until they are let go, or fail. */
-function holdStore() {
-  const [reached, held] = [hold(), hold()];
-  const objects: ObjectStore = {
-    ...data.objects,
-    async head(key, signal) {
-      reached.resolve();
-      await held.promise;
-      return data.objects.head(key, signal);
-    },
-  };
-  return { objects, reached: reached.promise, held };
-}
 
 test('it rests after it fetched, read or listed some objects, compared small tenants, or a month', async () => {
   await data.addRecords('NY', ['2001-01-05', '2001-02-01'], 400);
@@ -60,32 +45,14 @@ test('of small tenants, only one with a wrong counter is looked at by itself and
   expect(right.map(({ tenant }) => tenant)).toEqual(['CA/é', 'NY']);
 });
 
-test('one that is stopped while it rests is begun anew, and finds the same', async () => {
+test('one that is stopped while it rests is done anew, from its beginning, by whoever comes next', async () => {
   const held = holdPace();
   const stopping = new AbortController();
-  const id = await data.request({});
+  const id = await data.request();
   const resting = runOpenVerifications({ ...data, pace: held.pace }, stopping.signal);
   await held.resting;
-  expect(await data.read(id)).toMatchObject({ state: 'running', segments_done: 0 });
-  stopping.abort();
-  await expect(resting).rejects.toThrow('aborted');
-  await runOpenVerifications(data, new AbortController().signal);
-  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2 });
-});
-
-test('one that is broken off is done anew, from its beginning, by whoever comes next', async () => {
-  const id = await data.request();
-  const stopping = new AbortController();
-  const objects: ObjectStore = {
-    ...data.objects,
-    head(key, signal) {
-      if (key.includes(segment)) stopping.abort(new Error('stopped'));
-      return data.objects.head(key, signal);
-    },
-  };
-  await expect(runOpenVerifications({ ...data, objects }, stopping.signal)).rejects.toThrow(
-    'stopped',
-  );
+  stopping.abort(new Error('stopped'));
+  await expect(resting).rejects.toThrow('stopped');
   expect(await data.read(id)).toMatchObject({ state: 'running', ok: null, finished_at: null });
   const runner = startVerifications(data);
   runner.poke();
@@ -93,41 +60,6 @@ test('one that is broken off is done anew, from its beginning, by whoever comes 
     .poll(() => data.read(id), { timeout: 120_000 })
     .toMatchObject({ ...clean, segments_done: 2, records_done: 166 });
   await runner.stop();
-});
-
-test('a process that lost its share changes nothing any more, not even when it fails', async () => {
-  const id = await data.request();
-  const store = holdStore();
-  const lost = runOpenVerifications({ ...data, objects: store.objects }, never);
-  await store.reached;
-  await data.db.query(sql`
-    select pg_terminate_backend(pid) from pg_locks where ${isHeldLock('verifications')}`);
-  await expect
-    .poll(async () => {
-      await runOpenVerifications(data, never);
-      return data.read(id);
-    })
-    .toMatchObject({ ...clean, segments_done: 2 });
-  store.held.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' }));
-  await expect(lost).rejects.toThrow();
-  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2 });
-});
-
-test('several processes divide a verification, and the last of them ends it', async () => {
-  const id = await data.request();
-  const store = holdStore();
-  const first = runOpenVerifications({ ...data, objects: store.objects }, never);
-  await store.reached;
-  // The first share holds both segments. All others are done meanwhile.
-  await runOpenVerifications(data, never);
-  expect(await data.read(id)).toMatchObject({ state: 'running', segments_done: 0 });
-  expect(await data.db.query(sql`select work ->> 'kind' as kind from work_shares`)).toEqual([
-    { kind: 'segments' },
-  ]);
-  store.held.resolve();
-  await first;
-  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2, records_done: 166 });
-  expect(await data.db.query(sql`select job from work_shares`)).toEqual([]);
 });
 
 test('since: what was found right then or later is not read again, what was not is', async () => {
@@ -200,21 +132,6 @@ test('shares of many segments are cut by their number and their bytes', async ()
   expect(await data.read(id)).toMatchObject({ segments_done: 254, problem_count: 254 });
 });
 
-test('what another process is at is left to it', async () => {
-  const id = await data.request();
-  const holder = await data.db.openSession();
-  await holder.query(sql`select pg_advisory_lock(${advisoryLocks.verifications})`);
-  await runOpenVerifications(data, new AbortController().signal);
-  expect((await data.read(id)).state).toBe('queued');
-  await holder.close();
-  await expect
-    .poll(async () => {
-      await runOpenVerifications(data, new AbortController().signal);
-      return data.read(id);
-    })
-    .toMatchObject(clean);
-});
-
 test('a store that is away is waited for: the verification says why and since when, and goes on', async () => {
   let isAway = true;
   const objects: ObjectStore = {
@@ -228,27 +145,16 @@ test('a store that is away is waited for: the verification says why and since wh
   const id = await data.request();
   const sleep = async () => {
     seen.push(await data.read(id));
+    // Processes of a release that did verifications alone are kept out by this lock.
+    seen.push(
+      await data.db.query(sql`select mode from pg_locks where ${isHeldLock('verifications')}`),
+    );
     isAway = false;
   };
   await runOpenVerifications({ ...data, objects, sleep }, never);
   expect(seen).toMatchObject([
     { state: 'waiting', waiting_for: 'No answer.', waiting_since: expect.any(String), error: null },
+    [{ mode: 'ShareLock' }],
   ]);
   expect(await data.read(id)).toMatchObject({ ...clean, waiting_for: null, waiting_since: null });
-});
-
-test('a store that was away for an hour fails the verification, and says so', async () => {
-  const objects: ObjectStore = {
-    ...data.objects,
-    head: () => Promise.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' })),
-  };
-  let millis = 0;
-  const now = () => (millis += 1_800_000);
-  const tools = { ...data, objects, now, sleep: async () => {} };
-  expect(await data.verifyAll({}, tools)).toMatchObject({
-    state: 'failed',
-    ok: null,
-    problem_count: 0,
-    error: 'cold_tier_unavailable: No answer.',
-  });
 });

@@ -25,12 +25,12 @@ export function runOpenVerifications(context: VerifyTools, signal: AbortSignal):
 }
 
 function createVerificationKind(context: VerifyTools): JobKind<queries.Claimed, VerifyShare> {
-  const { now, sleep, spoolDir } = context;
+  const { sleep, spoolDir } = context;
   return {
     title: 'verification',
     table: queries.verifications,
     lock: 'verifications',
-    waiting: { now, sleep },
+    waiting: { sleep },
     plan: divide,
     doShare(claimed, share, { signal, wait }) {
       const spool = join(spoolDir, `verify-${claimed.id}-${randomText(8)}`);
