@@ -23,8 +23,8 @@ beforeAll(async () => {
   const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-01-08'];
   await data.addRecords('TX', days, perDay);
   await data.addRecords('CA/é', ['2001-01-05'], perDay);
-  const made = [await data.makeCold('CA/é', '2001-01-05', '2001-01-05')];
-  for (const day of days) made.push(await data.makeCold('TX', day, day));
+  const made = [await data.makeCold('CA/é', '2001-01-05')];
+  for (const day of days) made.push(await data.makeCold('TX', day));
   segments = [made[0] ?? '', ...made.slice(1).sort()];
   last = segments.at(-1) ?? '';
   const path = await data.pathOfSegment(last);
@@ -83,7 +83,7 @@ async function replaceObject(id: string, content: Buffer): Promise<void> {
 
 /** Writes the rows of a segment anew, with these columns or in this order. */
 async function rewrite(id: string, rows: (file: string) => string): Promise<void> {
-  const target = join(data.dir, 'rewritten.parquet');
+  const target = join(data.spoolDir, 'rewritten.parquet');
   const file = `read_parquet(${literal(await data.pathOfSegment(id))}, hive_partitioning = false)`;
   await data.duckdb.run(`copy (${rows(file)}) to ${literal(target)} (format parquet)`);
   await replaceObject(id, await readFile(target));
@@ -262,9 +262,9 @@ test('no two copies of objects have the same path', async () => {
 
 test('copies of objects are removed, also when the store fails meanwhile', async () => {
   const objects: ObjectStore = { ...data.objects, pathOf: () => null };
-  const before = await readdir(data.dir);
+  const before = await readdir(data.spoolDir);
   expect(await data.verifyAll({}, { ...data, objects })).toMatchObject(clean);
-  expect(await readdir(data.dir)).toEqual(before);
+  expect(await readdir(data.spoolDir)).toEqual(before);
   let fetched = 0;
   const failing: ObjectStore = {
     ...objects,
@@ -274,10 +274,10 @@ test('copies of objects are removed, also when the store fails meanwhile', async
       await data.objects.get(...call);
     },
   };
-  const sleep = async () => expect(await readdir(data.dir)).toEqual(before);
+  const sleep = async () => expect(await readdir(data.spoolDir)).toEqual(before);
   const tools = { ...data, objects: failing, sleep };
   expect(await data.verifyAll({}, tools)).toMatchObject(clean);
-  expect(await readdir(data.dir)).toEqual(before);
+  expect(await readdir(data.spoolDir)).toEqual(before);
 });
 
 test.each([1, 2, 5, 6])(

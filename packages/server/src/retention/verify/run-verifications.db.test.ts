@@ -65,7 +65,7 @@ test('one that is stopped while it rests is done anew, from its beginning, by wh
 test('since: what was found right then or later is not read again, what was not is', async () => {
   const start = await now();
   expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 2 });
-  const next = await data.makeCold('TX', '2001-02-01', '2001-02-01');
+  const next = await data.makeCold('TX', '2001-01-07');
   expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 1 });
   expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 0 });
   expect(await data.verifyAll({ since: await now() })).toMatchObject({
@@ -83,7 +83,6 @@ test('since: what was found right then or later is not read again, what was not 
     expect(segments_total).toBe(total);
     expect(problems.map(({ kind }) => kind)).toEqual(['object_size', 'counter_mismatch']);
   }
-  await data.addRecords('TX', []);
 });
 
 test('a sample reads so many percent, others each time, and lists no objects', async () => {

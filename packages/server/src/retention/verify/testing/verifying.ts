@@ -1,18 +1,31 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import sql, { raw } from 'sql-template-tag';
 import { use } from '../../../../test/use.ts';
 import { newId } from '../../../kernel/ids.ts';
 import { findJob } from '../../../platform/jobs/queries.ts';
+import { markerName } from '../../../platform/objects/objects.ts';
+import {
+  addRecords,
+  makeRecords,
+  startTestMover,
+  type TestMover,
+} from '../../mover/testing/test-mover.ts';
+import { objectKeys } from '../../mover/testing/truth.ts';
 import type { VerificationRow } from '../../schemas.contract.ts';
 import type { VerifyTools } from '../check-segments.ts';
 import { insertVerification, type VerifyScope, withProblems } from '../queries.ts';
 import { runOpenVerifications } from '../run-verifications.ts';
-import { type ColdData, createColdData } from './cold-data.ts';
 
 type Scope = Partial<VerifyScope>;
 
-export type Verifying = ColdData & {
+type Verifying = VerifyTools & {
+  readonly db: TestMover['db'];
+  /** Records of the stores AUS and DFW, so many on each of these days. */
+  addRecords(tenant: string, days: readonly string[], perDay?: number): Promise<void>;
+  /** Moves all hot days up to this one, which become one segment if they are of one month. Returns the last segment. */
+  makeCold(tenant: string, lastDay: string): Promise<string>;
+  /** The same records in a new object, as a compaction leaves it; the old one is named no more. */
+  replaceSegment(id: string): Promise<{ oldKey: string }>;
   /** Hot and cold records of two tenants. Returns the segment of TX, of two days, and the path of its object. */
   fill(): Promise<{ segment: string; path: string }>;
   /** Removes what `fill` and a test have made. */
@@ -22,6 +35,7 @@ export type Verifying = ColdData & {
   read(id: string): Promise<VerificationRow>;
   /** Requests a verification and does it. */
   verifyAll(scope?: Scope, context?: VerifyTools): Promise<VerificationRow>;
+  stop(): Promise<void>;
 };
 
 /** What a verification that found nothing says. */
@@ -29,14 +43,27 @@ export const clean = { state: 'completed', ok: true, problem_count: 0, problems:
 
 const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 
-async function createVerifying(): Promise<Verifying> {
-  const data = await createColdData();
-  const { db } = data;
-  const pathOfSegment = async (id: string) => {
+async function startVerifying(): Promise<Verifying> {
+  const mover = await startTestMover();
+  const { db, store: objects, duckdb } = mover;
+  const { spoolDir, log, pace } = mover.context();
+  await mkdir(spoolDir);
+  const tools = { db, objects, duckdb, spoolDir, log, pace };
+  const keyOf = async (id: string) => {
     const rows = await db.query<{ key: string }>(
       sql`select object_key as key from segments where id = ${id}`,
     );
-    return data.objects.pathOf(rows[0]?.key ?? '') ?? '';
+    return rows[0]?.key ?? '';
+  };
+  const pathOfSegment = async (id: string) => objects.pathOf(await keyOf(id)) ?? '';
+  const add = (tenant: string, of: readonly string[], perDay = 40) =>
+    addRecords(db, makeRecords(tenant, { days: of, stores: ['AUS', 'DFW'], perDay }));
+  const makeCold = async (tenant: string, lastDay: string) => {
+    await mover.move(tenant, lastDay);
+    const [segment] = await db.query<{ id: string }>(
+      sql`select id from segments where tenant = ${tenant} and last_day = ${lastDay}::date`,
+    );
+    return segment?.id ?? '';
   };
   const request = async (scope: Scope = {}) => {
     const id = newId('vrf');
@@ -50,12 +77,25 @@ async function createVerifying(): Promise<Verifying> {
     return row;
   };
   return {
-    ...data,
+    ...tools,
+    addRecords: add,
+    makeCold,
+    async replaceSegment(id) {
+      const oldKey = await keyOf(id);
+      const newSegmentId = newId('seg');
+      const key = oldKey.replace(id, newSegmentId);
+      await objects.put(key, objects.pathOf(oldKey) ?? '');
+      await db.query(sql`
+        with replaced as (
+          update segments set id = ${newSegmentId}, object_key = ${key} where id = ${id}
+        ) update segment_days set segment_id = ${newSegmentId} where segment_id = ${id}`);
+      return { oldKey };
+    },
     async fill() {
-      await data.addRecords('TX', days);
-      await data.addRecords('CA/é', ['2001-01-05'], 3);
-      const segment = await data.makeCold('TX', '2001-01-05', '2001-01-06');
-      await data.makeCold('CA/é', '2001-01-05', '2001-01-05');
+      await add('TX', days);
+      await add('CA/é', ['2001-01-05'], 3);
+      const segment = await makeCold('TX', '2001-01-06');
+      await makeCold('CA/é', '2001-01-05');
       return { segment, path: await pathOfSegment(segment) };
     },
     async empty() {
@@ -63,20 +103,23 @@ async function createVerifying(): Promise<Verifying> {
         'segments, segment_days, enrichment_records, verifications, moves, move_segments';
       await db.query(sql`truncate ${raw(tables)}, object_removals, work_shares, verified_tenants,
         leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants`);
-      await rm(join(data.dir, 'objects'), { recursive: true, force: true });
+      for (const key of await objectKeys(mover)) {
+        if (key !== markerName) await objects.remove(key);
+      }
     },
     pathOfSegment,
     request,
     read,
-    async verifyAll(scope = {}, context = data) {
+    async verifyAll(scope = {}, context = tools) {
       const id = await request(scope);
       await runOpenVerifications(context, new AbortController().signal);
       return read(id);
     },
+    stop: () => mover.stop(),
   };
 }
 
 /** Such a world for all tests of a file. */
 export function useVerifying(): Verifying {
-  return use(createVerifying, (data) => data.close());
+  return use(startVerifying, (data) => data.stop());
 }
