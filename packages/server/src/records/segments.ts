@@ -21,7 +21,6 @@ export {
   SegmentFault,
 } from './segments/read-segment.ts';
 export {
-  addSegment,
   hotTriple,
   removeHotRows,
   replaceSegments,

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
 import { addTag, freezeVersion } from '../records/versions/testing/freeze-version.ts';
 import { adoptOrphan } from './adopt-orphan.ts';
 import type { AdoptOrphanRequest } from './contract.ts';
@@ -10,6 +11,7 @@ import { addRecords, makeRecords, useTestMover } from './mover/testing/test-move
 import { differences, objectKeys, totals } from './mover/testing/truth.ts';
 import { removeOrphans } from './objects.ts';
 import type { RetentionOptions } from './store.ts';
+import { recountSums } from './verify/counter-queries.ts';
 
 const mover = useTestMover();
 
@@ -31,6 +33,7 @@ async function seed(tenant: string): Promise<{ key: string; before: unknown }> {
   await mover.db.query(sql`
     delete from segment_days where tenant = ${tenant} and segment_id = ${gone?.id}`);
   await mover.db.query(sql`delete from leaf_days where tenant = ${tenant} and day = ${first}`);
+  await mover.db.transaction((connection) => recountSums(connection, tenant));
   // What remembers the object is the journal of this database, which another one has not.
   await mover.db.query(sql`delete from move_segments where segment_id = ${gone?.id}`);
   return { key: gone?.key ?? '', before };
@@ -75,6 +78,32 @@ test('what is taken back while others are removed stays', async () => {
     removed: [removed],
   });
   expect(await differences(mover, 'saved')).toEqual([]);
+});
+
+test('records of its days that come once it was proved keep it from being taken back', async () => {
+  const { key } = await seed('raced');
+  const coming = [makeRecords('raced', { days: [first], prefix: 'hot', perDay: 1 })];
+  let isRead = false;
+  const store: ObjectStore = {
+    ...mover.store,
+    async get(...given) {
+      await mover.store.get(...given);
+      isRead = true;
+    },
+    async *list(...given) {
+      const records = isRead ? coming.pop() : undefined;
+      if (records !== undefined) await addRecords(mover.db, records);
+      yield* mover.store.list(...given);
+    },
+  };
+  const taking = adoptOrphan(
+    { ...eraseContextOf(mover), store },
+    { object_key: key },
+    { actor: testActor, request: testRequest },
+  );
+  await expect(taking).rejects.toMatchObject({ code: 'orphan_refused' });
+  expect(coming).toEqual([]);
+  expect(await differences(mover, 'raced')).toEqual([]);
 });
 
 test('what has records already, or was frozen without them, is refused, and so is what proves nothing', async () => {

@@ -8,11 +8,11 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { hashFile } from '../platform/thread-hash.ts';
 import { busy } from '../platform/work/session-lock.ts';
 import {
-  addSegment,
   lockRemovals,
   type NewSegment,
   readTenant,
   readWhole,
+  replaceSegments,
   SegmentFault,
   sumTriples,
   tenantFolder,
@@ -23,7 +23,6 @@ import { hasOpenExports, listHeldDays } from './mover/import-queries.ts';
 import { listKeepers } from './mover/queries.ts';
 import { tellDays, toTripleRow } from './mover/receipt.ts';
 import { isOldEnough, refuseLimited, withOrphan } from './objects.ts';
-import { lockDayCounters, recountDays, recountSums } from './verify/counter-queries.ts';
 import { eachOrphan } from './verify/find-orphans.ts';
 
 /** A segment that was proved, and whose it is. */
@@ -81,13 +80,17 @@ async function takeBack(
   await findOrphan(context, key, signal);
   await context.db.transaction(async (connection) => {
     await lockRemovals(connection, tenant);
-    await lockDayCounters(connection);
-    await refuseTaken(connection, found);
-    await addSegment(connection, tenant, found);
-    const days = found.days.map(({ day }) => day).sort();
-    const [first = '', last = ''] = [days[0], days.at(-1)];
-    await recountDays(connection, tenant, { first, last });
-    await recountSums(connection, tenant);
+    await replaceSegments(connection, {
+      tenant,
+      add: [found],
+      remove: [],
+      areNew: true,
+      // The counters of its days are locked by now, so that nobody stores records of them meanwhile.
+      async removeHot() {
+        await refuseTaken(connection, found);
+        return [];
+      },
+    });
     await context.audit(connection, {
       actor,
       request,

@@ -84,15 +84,6 @@ export async function replaceSegments(
   return [...sumByDay(gone).values()];
 }
 
-/** Adds a segment to the catalogue and changes no counter: its records were never counted. */
-export async function addSegment(
-  connection: Connection,
-  tenant: string,
-  segment: NewSegment,
-): Promise<void> {
-  await insertSegments(connection, tenant, [segment]);
-}
-
 async function insertSegments(
   connection: Connection,
   tenant: string,
