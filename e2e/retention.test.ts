@@ -31,7 +31,7 @@ test('objects on S3 serve as well, and a store that fails costs nothing but time
     const before = await viewTenant(service, 'TX');
 
     s3.behave(() => 'deny');
-    const refused = await runRetention(service);
+    const refused = await runRetention(service, {}, {});
     expect([refused.state, refused.failed_moves]).not.toEqual(['completed', 0]);
     expect(await tiersOf(service)).toEqual(['hot']);
     expect(await viewTenant(service, 'TX')).toEqual(before);

@@ -1,12 +1,13 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { runRetention } from '../lib/retention.ts';
 import { listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows, useConsole, waitForRecord } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention, runRetention } from './lib/retention.ts';
+import { quietRetention } from './lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(() => runRetention(filled.service, 'CA'));
+beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 type Visit = (view: string, page: Page) => Promise<void>;
 

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import type { Service } from '../lib/installation.ts';
+import { runRetention } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
 import { listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
-import { quietRetention, runRetention } from './lib/retention.ts';
+import { quietRetention } from './lib/retention.ts';
 
 // Nobody works on exports and versions, so that these jobs stay as they were asked for.
 const filled = useConsole(() => startFilled({ ...quietRetention, SVC_ROLES: 'api,retention' }));
@@ -27,7 +28,7 @@ async function makeJobs(service: Service) {
     return answer.json.id;
   };
   await idOf('/enrichment/tags', { tenant: 'TX', dataset: 'training' });
-  await runRetention(service, 'CA');
+  await runRetention(service, { tenant: 'CA' });
   const made = {
     run: (await service.call('GET', '/retention/runs?limit=1')).json.data[0].id as string,
     verification: await idOf('/retention/verify', { tenant: 'CA' }),

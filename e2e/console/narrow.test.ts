@@ -1,12 +1,13 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { createJob, freezeVersion } from '../lib/exports.ts';
+import { runRetention } from '../lib/retention.ts';
 import { patient, recordRows, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention, runRetention } from './lib/retention.ts';
+import { quietRetention } from './lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(() => runRetention(filled.service, 'CA'));
+beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 /** Texts of the row's cells that are shown, and those of them that are cut off. */
 type Cells = { shown: string[]; cut: string[] };

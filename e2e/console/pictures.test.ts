@@ -1,11 +1,12 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { runRetention } from '../lib/retention.ts';
 import { expectHash, patient, recordRows, signIn, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention, runRetention } from './lib/retention.ts';
+import { quietRetention } from './lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(() => runRetention(filled.service, 'CA'));
+beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });
 /** What the pointer touches: the picture stands after its slider. */

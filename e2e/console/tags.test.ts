@@ -1,9 +1,10 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { runRetention } from '../lib/retention.ts';
 import { listFindings } from './lib/axe.ts';
 import { confirm, drawerOf, expectHash, patient, recordRows, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention, runRetention } from './lib/retention.ts';
+import { quietRetention } from './lib/retention.ts';
 
 // It stands before the pages, so that it comes after they are closed.
 afterEach(async () => {
@@ -11,7 +12,7 @@ afterEach(async () => {
     await filled.service.call('DELETE', `/enrichment/tags/${tag.id}`);
 });
 const filled = useConsole(() => startFilled(quietRetention));
-beforeAll(() => runRetention(filled.service, 'CA'));
+beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 async function listTags(): Promise<{ id: string; dataset: string; from: string | null }[]> {
   return (await filled.service.call('GET', '/enrichment/tags')).json.data;

@@ -33,17 +33,20 @@ export async function viewTenant(service: Service, tenant: string): Promise<View
 
 export type RunRow = { id: string; state: string; moved_count: number; failed_moves: number };
 
-/** Asks for a run and waits for its end. */
+/** Asks for a run and waits for its end, which must be so. */
 export async function runRetention(
   service: Service,
   request: Record<string, unknown> = {},
+  wanted: Partial<RunRow> = { state: 'completed', failed_moves: 0 },
 ): Promise<RunRow> {
   const queued = await service.call('POST', '/retention/run', { body: request });
   expect(queued.status, queued.text).toBe(202);
-  return waitFor('the run to end', async () => {
+  const run = await waitFor('the run to end', async () => {
     const answer = await service.call('GET', `/retention/runs/${queued.json.id}`);
     return answer.json.finished_at === null ? undefined : answer.json;
   });
+  expect(run).toMatchObject(wanted);
+  return run;
 }
 
 export type Report = { state: string; ok: boolean; problem_count: number; problems: unknown[] };

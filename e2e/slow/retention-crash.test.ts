@@ -38,7 +38,7 @@ test('a move survives kill -9 at any of its states, with records coming in meanw
   // What was not acknowledged may be stored or not: sent again, all of it is, once.
   await store(service, sent, 0);
   await waitFor('all to be cold', async () => {
-    await runRetention(service);
+    await runRetention(service, {}, {});
     const leaves = await service.call('GET', '/enrichment/datasets?level=tenant');
     return leaves.json.data[0].tier === 'cold';
   });

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { Answer } from '../../lib/api.ts';
 import type { Service } from '../../lib/installation.ts';
+import { runRetention } from '../../lib/retention.ts';
 import { waitFor } from '../../lib/wait-for.ts';
-import { runRetention } from './retention.ts';
 
 /** The ids of one thing of each kind, and the idempotency key of the delivery. */
 export type EveryKind = Readonly<
@@ -60,7 +60,7 @@ export async function makeEveryKind(service: Service): Promise<EveryKind> {
     { prefer: 'respond-async' },
   );
   const token = await make('/tokens', { name: 'night shift', scopes: ['enrichment:read'] });
-  await runRetention(service, 'CA');
+  await runRetention(service, { tenant: 'CA' });
   const verification = await make('/retention/verify', { tenant: 'CA' });
   await waitFor('the verification and the version', async () => {
     const { state } = await read(`/retention/verify/${verification.id}`);

@@ -1,10 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings, usualWaits, type Waits } from '../src/config/settings.ts';
 import { apiContract } from '../src/contract.ts';
 import { statusesOf } from '../src/platform/http/openapi.ts';
+import type { RunRow } from '../src/retention/contract.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { use } from './use.ts';
 
@@ -25,6 +27,8 @@ export type TestService = Service & {
   /** The rows of all pages of a list. The path has a query. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   all(path: string, token?: string): Promise<any[]>;
+  /** Asks for a run of retention and waits for its end, which may be a failure. */
+  retain(body?: object): Promise<RunRow>;
   /** A token with these scopes, limited to tenants if given. */
   makeToken(request: Record<string, unknown>): Promise<{ id: string; token: string }>;
   /** Opens a console session, by the admin's token unless told otherwise; `headers` are those of its calls. */
@@ -89,6 +93,15 @@ export async function startTestService(
         more = json.next_cursor === null ? null : `&cursor=${json.next_cursor}`;
       }
       return rows;
+    },
+    async retain(body = {}) {
+      const { status, text, json } = await call('POST', '/retention/run', { body });
+      if (status !== 202) throw new Error(text);
+      const read = async () => {
+        const run: RunRow = (await call('GET', `/retention/runs/${json.id}`)).json;
+        return run.finished_at !== null && run;
+      };
+      return vi.waitUntil(read, { timeout: 240_000, interval: 20 });
     },
     async makeToken(request) {
       const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });

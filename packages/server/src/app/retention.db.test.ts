@@ -18,17 +18,6 @@ afterAll(async () => {
   await service.stop();
 });
 
-async function run() {
-  const { json } = await service.call('POST', '/retention/run', { body: {} });
-  return vi.waitUntil(
-    async () => {
-      const row = (await service.call('GET', `/retention/runs/${json.id}`)).json;
-      return row.finished_at !== null && row;
-    },
-    { timeout: 120_000 },
-  );
-}
-
 async function left() {
   const [row] = await service.db.query(sql`
     select (select count(*) from moves where id = 'mov_old') as moves,
@@ -59,7 +48,7 @@ test('a run moves what is due, gives its space back, and removes what is too old
   await s3.beginUpload(prefix, name('2001-01-01'), new Date(Date.now() - 48 * 3_600_000));
   await s3.beginUpload(prefix, name('2001-01-02'));
 
-  const ended = await run();
+  const ended = await service.retain();
   expect(ended).toMatchObject({ state: 'completed', moved_count: 300 });
   expect(ended.freed_bytes).toBeGreaterThan(100_000);
   // That comes after the run.

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService, useTestService } from '../../test/service.ts';
 
@@ -27,15 +27,12 @@ const record = (tenant: string, n: number, day = '2020-02-28') => ({
 const stored: { tenant: string; event_id: string }[] = [];
 async function store(
   records: ReturnType<typeof record>[],
-  on: Pick<TestService, 'call'> = service,
+  on: Pick<TestService, 'call' | 'retain'> = service,
 ): Promise<void> {
   const answer = await on.call('POST', '/enrichment/records', { body: { records } });
   expect(answer.json, answer.text).toMatchObject({ accepted: records.length });
   if (on === service) stored.push(...records);
-  const { json: run } = await on.call('POST', '/retention/run', { body: {} });
-  const isDone = async () =>
-    (await on.call('GET', `/retention/runs/${run.id}`)).json.state === 'completed';
-  await vi.waitUntil(isDone, { timeout: 240_000, interval: 20 });
+  expect(await on.retain()).toMatchObject({ state: 'completed' });
 }
 
 type Read = {

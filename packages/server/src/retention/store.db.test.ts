@@ -28,11 +28,6 @@ async function ended(on: TestService, path: string) {
   }, patient);
 }
 
-async function run(on: TestService) {
-  const queued = await on.call('POST', '/retention/run', { body: {} });
-  return ended(on, `/retention/runs/${queued.json.id}`);
-}
-
 async function exportAsJob(on: TestService) {
   return on.call('POST', '/exports/csv', {
     body: { tenant: 'T' },
@@ -63,11 +58,11 @@ describe('two copies of a database on one S3 store', () => {
     const env = { ...settings, SVC_BLOB_URL: s3.urlOf('copies') };
     ours = await startTestService(env);
     await ingest(ours, '2001-03-01', 0);
-    expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
+    expect(await ours.retain()).toMatchObject({ state: 'completed', moved_count: 20 });
     await ingest(ours, '2001-03-01', 100);
     await ingest(ours, '2001-03-02', 200);
     copy = await startTestService(env, undefined, { original: ours });
-    expect(await run(copy)).toMatchObject({ state: 'completed', moved_count: 40 });
+    expect(await copy.retain()).toMatchObject({ state: 'completed', moved_count: 40 });
   });
   afterAll(async () => {
     await ours.stop();
@@ -75,7 +70,7 @@ describe('two copies of a database on one S3 store', () => {
   });
 
   test('a run of the second fails, and says why', async () => {
-    expect(await run(ours)).toMatchObject({
+    expect(await ours.retain()).toMatchObject({
       state: 'failed',
       moved_count: 0,
       error: expect.stringContaining('has gone on with another database'),
@@ -210,7 +205,7 @@ describe('two copies of a database on one S3 store', () => {
       { before: { state: 'elsewhere' }, after: { state: 'own' } },
     ]);
     await ingest(copy, '2001-03-03', 300);
-    expect(await run(copy)).toMatchObject({ state: 'failed' });
+    expect(await copy.retain()).toMatchObject({ state: 'failed' });
     expect((await storeOf(copy)).state).toBe('elsewhere');
   });
 
@@ -248,7 +243,7 @@ describe('a restored backup that is only to be looked at', () => {
     ours = await startTestService(env());
     for (const from of [0, 100]) {
       await ingest(ours, '2001-03-01', from);
-      expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
+      expect(await ours.retain()).toMatchObject({ state: 'completed', moved_count: 20 });
     }
     fileId = (await exportAsJob(ours)).json.id;
     const left = (await exportAsJob(ours)).json.id;
@@ -301,7 +296,7 @@ describe('a restored backup that is only to be looked at', () => {
     const writes = s3.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method));
     expect(writes).toEqual([]);
     // The original goes on as if there were no copy.
-    expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
+    expect(await ours.retain()).toMatchObject({ state: 'completed', moved_count: 20 });
     expect((await ours.call('GET', `/exports/${fileId}/file`)).status).toBe(200);
   });
 

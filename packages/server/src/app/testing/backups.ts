@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { TestService } from '../../../test/service.ts';
 import type { Manifest } from '../../backup/index.ts';
 import { loadSettings } from '../../config/settings.ts';
@@ -47,10 +47,7 @@ export async function ingest(
 
 /** Moves the days before one into segments. */
 export async function untilMoved(service: TestService, before: string): Promise<void> {
-  const run = await service.call('POST', '/retention/run', { body: { before } });
-  const state = async () =>
-    (await service.call('GET', `/retention/runs/${run.json.id}`)).json.state;
-  await vi.waitUntil(async () => (await state()) === 'completed', { timeout: 40_000 });
+  expect(await service.retain({ before })).toMatchObject({ state: 'completed' });
 }
 
 /** Where the manifest of a backup lies in a folder that has those of one database. */

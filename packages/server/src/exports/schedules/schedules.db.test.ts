@@ -103,12 +103,7 @@ describe('a schedule', () => {
     const { id } = await make({ tenant: 'C', format: 'ndjson' });
     await run(id);
     const late = await store('C', 11);
-    const { json } = await service.call('POST', '/retention/run', { body: { tenant: 'C' } });
-    await vi.waitUntil(
-      async () =>
-        (await service.call('GET', `/retention/runs/${json.id}`)).json.state === 'completed',
-      { timeout: 60_000, interval: 50 },
-    );
+    await service.retain({ tenant: 'C' });
     const [left] = await service.db.query<{ count: number }>(
       sql`select count(*) as count from enrichment_records where tenant = 'C'`,
     );

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
 
 const service = useTestService({ SVC_COLD_GRACE_SECONDS: '0' });
@@ -24,20 +24,9 @@ function erase(body: Record<string, unknown>, token = service.adminToken) {
 /** Ten records, cold. */
 async function seedCold(tenant: string): Promise<void> {
   await ingest(...Array.from({ length: 10 }, (_, n) => record(tenant, n)));
-  await retain(tenant);
+  await service.retain({ tenant });
   const tree = await service.call('GET', `/retention/tenants?q=${tenant}`);
   expect(tree.json.data).toMatchObject([{ tenant, hot_count: 0, cold_count: 10 }]);
-}
-
-/** Moves what a tenant has to the cold tier. */
-async function retain(tenant: string): Promise<void> {
-  const { json } = await service.call('POST', '/retention/run', { body: { tenant } });
-  const hasEnded = async () => {
-    const run = (await service.call('GET', `/retention/runs/${json.id}`)).json;
-    if (run.state === 'failed') throw new Error(JSON.stringify(run));
-    return run.state === 'completed';
-  };
-  await vi.waitUntil(hasEnded, { timeout: 120_000, interval: 20 });
 }
 
 test.each([
@@ -176,7 +165,7 @@ test('a person is erased in both tiers and in incidents, and found nowhere after
   const about = (n: number, email: unknown) =>
     record('people', n, { enrichment: { n, passenger: { 'e-mail': email } } });
   await ingest(about(1, kim), about(2, [kim, 'other']), about(3, `x${kim}`), about(4, { a: kim }));
-  await retain('people');
+  await service.retain({ tenant: 'people' });
   await ingest(about(11, kim), about(12, null), about(13, ['other']), record('people', 14));
   const report = (data: unknown) =>
     service.call('POST', '/incidents', { body: { tenant: 'people', type: 'a.b', data } });
