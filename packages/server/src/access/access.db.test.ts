@@ -252,7 +252,7 @@ test('the first token and those made on the machine itself have no creator', asy
   expect(listed.at(-1)).toMatchObject({ name: 'first admin', creator: null });
 });
 
-test('who is on call retries in bulk and discards nothing, and an auditor reads and changes nothing', async () => {
+test('who is on call discards nothing, an auditor changes nothing, and a pipeline reads nothing', async () => {
   const statusOf = async (preset: string, method: string, path: string, body?: object) => {
     const { token } = await service.makeToken({ preset, expires_at: expiry });
     return (await service.call(method, path, { token, ...(body && { body }) })).status;
@@ -271,4 +271,6 @@ test('who is on call retries in bulk and discards nothing, and an auditor reads 
   expect(await statusOf('auditor', 'GET', '/enrichment/records')).toBe(403);
   expect(await statusOf('viewer', 'GET', '/webhook/deliveries')).toBe(200);
   expect(await statusOf('viewer', 'POST', '/webhook/dlq/dlv_1/retry')).toBe(403);
+  expect(await statusOf('support-readonly', 'GET', '/stats/deliveries')).toBe(403);
+  expect(await statusOf('pipeline', 'GET', '/incidents')).toBe(403);
 });

@@ -210,14 +210,6 @@ test('tags are listed latest first, over pages, by whom and what they touch', as
   }
 });
 
-test('a token whose tenant is its own tags and untags it', async () => {
-  const limited = (await service.makeToken({ preset: 'curator', tenants: ['TX'] })).token;
-  const made = await tag({ month: '2001-01' }, limited);
-  expect(made.status).toBe(201);
-  const gone = await service.call('DELETE', `${path}/${made.json.id}`, { token: limited });
-  expect(gone.status).toBe(204);
-});
-
 test('days are listed page by page with what is tagged of them', async () => {
   await tag({ month: '2001-01' });
   const days = await service.call('GET', '/enrichment/days?tenant=TX&limit=1');

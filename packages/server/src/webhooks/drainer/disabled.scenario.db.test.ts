@@ -227,16 +227,6 @@ test('whoever enables, disables or deletes an endpoint ends the discarding of it
   }
 });
 
-test('discarding a backlog asks a console session for its token, enabling does not', async () => {
-  const endpoint = await disabledEndpoint();
-  const { headers } = await world.signIn();
-  const options = { token: null, headers };
-  const refused = await world.call('POST', at(endpoint, '/discard-backlog'), options);
-  expect(refused.json).toMatchObject({ status: 403, code: 'step_up_required' });
-  const enabled = await world.call('PATCH', at(endpoint), { ...options, body: { enabled: true } });
-  expect(enabled.status).toBe(200);
-});
-
 test('what waited too long is abandoned, stands in the dead-letter queue, and can be retried', async () => {
   const endpoint = await disabledEndpoint();
   const late = await disabledEndpoint();

@@ -9,16 +9,6 @@ const url = 'http://127.0.0.1:9/hook';
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
 const make = (more: object = {}) => addEndpoint({ tenant: freshTenant(), ...more });
 
-const routes = [
-  ['POST', '/webhook/endpoints'],
-  ['GET', '/webhook/endpoints'],
-  ['GET', at('ep_x')],
-  ['PATCH', at('ep_x')],
-  ['DELETE', at('ep_x')],
-  ['POST', at('ep_x', '/rotate-secret')],
-  ['POST', at('ep_x', '/ping')],
-] as const;
-
 test.each<[object, string, string]>([
   [{ tenant: undefined }, '/tenant', 'field_required'],
   [{ url: undefined }, '/url', 'field_required'],
@@ -78,40 +68,20 @@ test.each([
   expect(answer.json.errors).toContainEqual(expect.objectContaining({ path }));
 });
 
-test('unknown, malformed, deleted and foreign endpoints all answer 404', async () => {
+test.each([
+  ['GET', ''],
+  ['PATCH', ''],
+  ['DELETE', ''],
+  ['POST', '/rotate-secret'],
+  ['POST', '/ping'],
+])('%s %s of a malformed or a deleted endpoint answers 404', async (method, verb) => {
   const deleted = (await make()).id;
   expect((await service.call('DELETE', at(deleted))).status).toBe(204);
-  const foreign = (await make()).id;
-  const { token } = await service.makeToken({ preset: 'admin', tenants: ['mine'] });
-  const ids = [`ep_${'0'.repeat(16)}`, 'nonsense', 'ep_%00', deleted, foreign];
-  const tokenFor = (id: string) => (id === foreign ? token : service.adminToken);
-  for (const [method, path] of routes.slice(2)) {
-    for (const id of ids) {
-      const body = method === 'PATCH' ? { enabled: true } : undefined;
-      const answer = await service.call(method, path.replace('ep_x', id), {
-        token: tokenFor(id),
-        body,
-      });
-      expect(answer.json, `${method} ${path} ${id}`).toMatchObject({ code: 'endpoint_not_found' });
-    }
+  const body = method === 'PATCH' ? { enabled: true } : undefined;
+  for (const id of ['nonsense', 'ep_%00', deleted]) {
+    const answer = await service.call(method, at(id, verb), { body });
+    expect(answer.json, id).toMatchObject({ status: 404, code: 'endpoint_not_found' });
   }
-  expect((await service.call('GET', at(foreign))).status).toBe(200);
-});
-
-test('a token limited to tenants makes endpoints for those only, and lists no others', async () => {
-  const known = (await make()).tenant;
-  const { token } = await service.makeToken({ preset: 'admin', tenants: ['limited'] });
-  const answers = await Promise.all(
-    [known, 'never heard of', 'limited'].map((tenant) =>
-      service.call('POST', '/webhook/endpoints', { token, body: { tenant, url } }),
-    ),
-  );
-  expect(answers.map((answer) => answer.status)).toEqual([400, 400, 201]);
-  expect(answers[0]?.json.errors).toEqual(answers[1]?.json.errors);
-  const listed = await service.call('GET', '/webhook/endpoints', { token });
-  expect(listed.json.data.map((row: { tenant: string }) => row.tenant)).toEqual(['limited']);
-  const asked = await service.call('GET', `/webhook/endpoints?tenant=${known}`, { token });
-  expect(asked.json).toEqual({ data: [], next_cursor: null });
 });
 
 test('a new endpoint takes every type, is enabled, and shows its secret once', async () => {

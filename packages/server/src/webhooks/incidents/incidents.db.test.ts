@@ -79,19 +79,6 @@ test('answers 413 to a payload of more than 256 KiB', async () => {
   expect(await countIncidents('large')).toBe(0);
 });
 
-test('answers 400 in the same words to every tenant out of reach, known or not', async () => {
-  const known = freshTenant();
-  await makeEndpoint(known);
-  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
-  const [one, two] = await Promise.all(
-    [known, 'never heard of'].map((tenant) => call({ tenant, type: 'a.b', data: {} }, token)),
-  );
-  expect(one?.status).toBe(400);
-  expect(one?.json.errors).toEqual([expect.objectContaining({ path: '/tenant' })]);
-  expect({ ...one?.json, request_id: '' }).toEqual({ ...two?.json, request_id: '' });
-  expect((await call({ tenant: 'mine', type: 'a.b', data: {} }, token)).status).toBe(202);
-});
-
 test('makes one queued delivery for each endpoint of the tenant that wants the type, disabled or not', async () => {
   const tenant = freshTenant();
   const all = await makeEndpoint(tenant, { max_attempts: 3 });
@@ -305,27 +292,12 @@ test.each([
   expect(await countIncidents('odd')).toBe(before);
 });
 
-test('who may report incidents may not read them', async () => {
-  const { token } = await service.makeToken({ preset: 'pipeline' });
-  const made = await call({ tenant: freshTenant(), type: 'a.b', data: { key: 's3cret' } }, token);
-  expect(made.status).toBe(202);
-  for (const path of ['/incidents', `/incidents/${made.json.id}`]) {
-    const answer = await service.call('GET', path, { token });
-    expect(answer.json).toMatchObject({ status: 403, code: 'scope_missing' });
-    expect(answer.json.detail).toContain('incidents:read');
-    const reader = await service.makeToken({ scopes: ['incidents:read'] });
-    expect((await service.call('GET', path, { token: reader.token })).status).toBe(200);
-  }
-});
-
-test('an unknown, a malformed and a foreign incident answer 404', async () => {
+test('an unknown and a malformed incident answer 404', async () => {
   const { id } = await report({ tenant: freshTenant() });
-  const { token } = await service.makeToken({ scopes: ['incidents:read'], tenants: ['mine'] });
   for (const path of [`inc_${'0'.repeat(16)}`, 'nonsense', 'inc_%00', `${id}%27`]) {
-    expect((await service.call('GET', `/incidents/${path}`)).json.code).toBe('incident_not_found');
+    const { json } = await service.call('GET', `/incidents/${path}`);
+    expect(json).toMatchObject({ status: 404, code: 'incident_not_found' });
   }
-  const foreign = await service.call('GET', `/incidents/${id}`, { token });
-  expect(foreign.json).toMatchObject({ status: 404, code: 'incident_not_found' });
 });
 
 test('shows an incident with its deliveries as they stand now', async () => {
