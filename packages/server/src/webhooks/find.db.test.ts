@@ -65,6 +65,7 @@ beforeAll(async () => {
 
 /** By what a search finds, the names of the incidents that it is to find. */
 const searches: [Record<string, string>, (keyof typeof things)[]][] = [
+  [{ type: 'incident.created' }, ['created']],
   [{ type: 'incident.*' }, ['resolved', 'created']],
   [{ type: 'incident.' }, ['resolved', 'created']],
   [{ type: '*' }, ['resolved', 'created', 'late']],

@@ -5,6 +5,10 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { ClaimedRow } from '../claim.ts';
+import { outcomeOf } from '../drainer/deliver.ts';
+import { type Ended, writeOutcomes } from '../drainer/outcome-writer.ts';
+import { outcomeRow } from '../drainer/testing/outcome-row.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { type CountDelta, discardOfEndpoint, shiftCounts } from './queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
@@ -117,34 +121,18 @@ async function readAll(): Promise<Map<string, Snapshot>> {
 /** What a drainer does at the end of an attempt. */
 async function finishAttempt(id: string, failureClass: FailureClass | null): Promise<void> {
   await db.transaction(async (connection) => {
-    const [was] = await connection.query<
-      Snapshot & { endpoint_id: string; tenant: string; failure_class: FailureClass }
-    >(sql`
-      select endpoint_id, tenant, status, version, attempts, max_attempts, failure_class from deliveries
-      where id = ${id} and status in ('queued', 'pending') for update`);
-    if (was === undefined) return;
-    const isLast = was.attempts + 1 >= was.max_attempts;
-    const status = failureClass === null ? 'delivered' : isLast ? 'abandoned' : 'pending';
-    await connection.query(sql`
-      update deliveries set status = ${status}, version = version + ${status === was.status ? 0 : 1}::int,
-        attempts = attempts + 1, failure_class = ${failureClass}, last_attempt_at = clock_timestamp(),
-        next_attempt_at = case when ${status === 'pending'} then now() + interval '1 hour' end
-      where id = ${id}`);
-    const { endpoint_id: endpointId, tenant } = was;
-    const deltas: CountDelta[] = [];
-    if (was.status === 'pending') {
-      deltas.push({
-        endpointId,
-        tenant,
-        status: 'pending',
-        failureClass: was.failure_class,
-        delta: -1,
-      });
-    }
-    if (failureClass !== null && status !== 'delivered') {
-      deltas.push({ endpointId, tenant, status, failureClass, delta: 1 });
-    }
-    await shiftCounts(connection, deltas);
+    const [row] = await connection.query<ClaimedRow>(sql`
+      update deliveries set lease = 1 where id = ${id} and status in ('queued', 'pending')
+      returning endpoint_id, tenant, status, failure_class, attempts, max_attempts, schedule_from`);
+    if (row === undefined) return;
+    const outcome = outcomeOf(row, { failureClass, retryAfterSeconds: null }, [3600], 0);
+    const ended: Ended = {
+      ...{ endpointId: row.endpoint_id, tenant: row.tenant, configVersion: 1, orderKey: null },
+      before: { status: row.status, failureClass: row.failure_class },
+      row: outcomeRow(id, outcome),
+      ...{ startedAt: 0, breaker: null, kind: 'attempted' },
+    };
+    await writeOutcomes(connection, [ended], { nowMillis: 0, keeper: 0 });
   });
 }
 

@@ -1,5 +1,4 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import { hold } from '../../../test/held-pace.ts';
 import {
@@ -18,7 +17,6 @@ import {
 } from '../../../test/receiver.ts';
 import { createLog } from '../../platform/log.ts';
 import { type Closers, closeAll } from '../../platform/work/stop.ts';
-import { signatureHeaders } from '../signature.ts';
 import { createAddressRule } from './address.ts';
 import { createConnectionPool } from './connection-pool.ts';
 import { Attempt, createSender, type Sender, type SenderOptions } from './sender.ts';
@@ -248,20 +246,12 @@ test.each([200, 201, 202, 204, 299])('%i is delivered', async (status) => {
   expect(Number.isInteger(result.durationMillis)).toBe(true);
 });
 
-test('what is sent arrives to the letter and verifies', async () => {
+test('what is sent arrives to the letter', async () => {
   const receiver = await receive();
-  const secret = Buffer.alloc(32, 7);
-  const body = JSON.stringify({ type: 'incident.created', data: 'Grüße 🎉' });
-  const timestampSeconds = Math.floor(Date.now() / 1000);
-  const headers = signatureHeaders({ id: 'msg_9', timestampSeconds, body, secrets: [secret] });
-  await sender().send({ url: receiver.url('/hook?a=b'), body, headers });
-  const [request] = await receiver.waitFor(1);
-  expect(request).toMatchObject({ method: 'POST', path: '/hook?a=b', body, id: 'msg_9' });
-  expect(request?.headers).toMatchObject({
-    'content-type': 'application/json',
-    'user-agent': 'svcctl',
-  });
-  new Webhook(secret.toString('base64')).verify(body, { ...request?.headers });
+  const body = '{"data":"Grüße 🎉"}';
+  await sender().send({ ...post(receiver.url('/hook?a=b')), body });
+  const arrived = { method: 'POST', path: '/hook?a=b', body, id: 'msg_1' };
+  expect(await receiver.waitFor(1)).toMatchObject([arrived]);
 });
 
 test('requests one after the other share a connection, requests at once do not', async () => {

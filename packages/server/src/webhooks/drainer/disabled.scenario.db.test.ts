@@ -6,8 +6,8 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import { countStatuses, seedDeliveries } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
-import { laneOf, laneOfDelivery } from '../lanes.ts';
-import { type OutcomeRow, planOnce, recordOutcomes } from './outcome-queries.ts';
+import { laneOf } from '../lanes.ts';
+import { planOnce, recordOutcomes } from './outcome-queries.ts';
 import {
   claimDeliveries,
   findWaitingAmong,
@@ -15,6 +15,7 @@ import {
   followDueIndex,
   isAnythingDue,
 } from './queries.ts';
+import { outcomeRow } from './testing/outcome-row.ts';
 import { isStatus, useCleanWorld } from './testing/world.ts';
 
 const { world, receiver } = useCleanWorld();
@@ -341,7 +342,7 @@ test.each(['a table of one row', 'a row that was left of many'])(
     await world.db.query(isLeft ? sql`vacuum deliveries` : sql`vacuum full deliveries`);
     await world.db.query(sql`analyze deliveries`);
     await planOnce(writes);
-    await recordOutcomes(writes, [delivered(first)]);
+    await recordOutcomes(writes, [outcomeRow(first)]);
     await seedDeliveries(world.db, endpoint, 20_000, { status: 'queued' });
     const ids = await leaseFirst(10);
     for (const session of [looks, claims]) await session.query(sql`discard plans`);
@@ -351,7 +352,10 @@ test.each(['a table of one row', 'a row that was left of many'])(
       look: await blocks(looks, () => findWaitingAmong(looks, [id], lanes)),
       claim: await blocks(claims, () => claimDeliveries(claims, claim, lease)),
       outcomes: await blocks(writes, async () => [
-        ...(await recordOutcomes(writes, ids.map(delivered))),
+        ...(await recordOutcomes(
+          writes,
+          ids.map((id) => outcomeRow(id)),
+        )),
       ]),
       discard: await blocks(writes, async () => [await discardOfEndpoint(writes, id, 10)]),
     };
@@ -370,30 +374,10 @@ test.each(['a table of one row', 'a row that was left of many'])(
   },
 );
 
-/** Leases some deliveries as `delivered` expects; answers their ids. */
+/** Leases some deliveries as `outcomeRow` expects; answers their ids. */
 async function leaseFirst(count: number): Promise<string[]> {
   const rows = await world.db.query<{ id: string }>(sql`
-    update deliveries set lease = 7 where id in (select id from deliveries where status = 'queued' limit ${count})
+    update deliveries set lease = 1 where id in (select id from deliveries where status = 'queued' limit ${count})
     returning id`);
   return rows.map(({ id }) => id);
-}
-
-function delivered(id: string): OutcomeRow {
-  return {
-    lane: laneOfDelivery(id) ?? 0,
-    id,
-    lease: 7,
-    status: 'delivered',
-    attempts: 1,
-    maxAttempts: 8,
-    delaySeconds: null,
-    heldBy: null,
-    failureClass: null,
-    error: null,
-    httpStatus: 204,
-    target: receiver.url(),
-    agoMillis: 1,
-    durationMillis: 1,
-    response: null,
-  };
 }

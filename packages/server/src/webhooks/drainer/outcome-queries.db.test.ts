@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { findWrongCounts, seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
-import { disableGone, type OutcomeRow, recordOutcomes, storeBreakers } from './outcome-queries.ts';
+import { disableGone, recordOutcomes, storeBreakers } from './outcome-queries.ts';
 import { type Ended, writeOutcomes } from './outcome-writer.ts';
 import { claimDeliveries, lockLanes } from './queries.ts';
+import { outcomeRow } from './testing/outcome-row.ts';
 
 const db = useTestDatabase();
 
@@ -48,23 +49,13 @@ test('an outcome under a lost lease changes neither the delivery nor its log', a
   expect(await claim(second, 2)).toMatchObject([{ id }]);
   const read = () => db.query(sql`select * from deliveries where id = ${id}`);
   const before = await read();
-  const outcome: OutcomeRow = {
-    lane,
-    id,
-    lease: 1,
+  const outcome = outcomeRow(id, {
     status: 'pending',
-    attempts: 1,
-    maxAttempts: 8,
     delaySeconds: 60,
     heldBy: 'schedule',
     failureClass: 'timeout_headers',
     error: 'late',
-    httpStatus: null,
-    target: 'https://late.example/',
-    agoMillis: 0,
-    durationMillis: 1,
-    response: null,
-  };
+  });
   expect(await recordOutcomes(db, [outcome])).toEqual(new Map());
   expect(await read()).toEqual(before);
   expect(await db.query(sql`select from delivery_attempts where delivery_id = ${id}`)).toEqual([]);

@@ -105,19 +105,6 @@ async function addDeliveries(id: string, statuses: readonly DeliveryStatus[], ea
   for (const status of statuses) await seedDeliveries(db, { id, tenant: 'T' }, each, { status });
 }
 
-test('a rotated secret is another one; the old one signs for 24 hours more', async () => {
-  const { id, secret } = await make();
-  const rotated = await call('POST', at(id, '/rotate-secret'));
-  expect(rotated.status).toBe(200);
-  expect(rotated.json.secret).toMatch(/^whsec_/);
-  expect(rotated.json.secret).not.toBe(secret);
-  expect(rotated.json.previous_secret_until).toMatch(/\.\d{6}Z$/);
-  const stored = await secretsOf(id);
-  expect(stored.hours).toBe(24);
-  expect(box.open(stored.secret, id)).toBe(rotated.json.secret);
-  expect(stored.previous.map((sealed) => box.open(sealed, id))).toEqual([secret]);
-});
-
 test('of the secrets rotated out within a day the newest five sign, whatever came between', async () => {
   const { id, secret } = await make();
   const made: string[] = [secret];
@@ -125,6 +112,8 @@ test('of the secrets rotated out within a day the newest five sign, whatever cam
     made.unshift((await call('POST', at(id, '/rotate-secret'))).json.secret);
   }
   const stored = await secretsOf(id);
+  expect(stored.hours).toBe(24);
+  expect(new Set(made).size).toBe(7);
   expect(box.open(stored.secret, id)).toBe(made[0]);
   expect(stored.previous.map((sealed) => box.open(sealed, id))).toEqual(made.slice(1, 6));
   await db.query(sql`
@@ -147,7 +136,8 @@ test('a secret sealed under a lost key is not kept as the previous one', async (
 
 test('a previous secret that has run out is no longer told', async () => {
   const { id } = await make();
-  await call('POST', at(id, '/rotate-secret'));
+  const rotated = await call('POST', at(id, '/rotate-secret'));
+  expect(rotated.json.previous_secret_until).toMatch(/\.\d{6}Z$/);
   await db.query(
     sql`update webhook_endpoints set previous_secrets_until[1] = now() where id = ${id}`,
   );
