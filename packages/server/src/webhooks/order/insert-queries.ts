@@ -18,7 +18,10 @@ type OrderedParts = {
   readonly joined: Sql;
 };
 
-/** Most tenants have no ordered endpoints, and their statement is as it would be without. */
+/**
+ * Most tenants have no ordered endpoints, and their statement is as it would be without: with the other parts it took an
+ * eighth more of PostgreSQL's time for an incident of two deliveries, and a sixth more for one of none.
+ */
 const unordered: OrderedParts = {
   isKnown: sql`(e.ordered is null or reported.endpoint_id is not null)`,
   ofCandidate: empty,
