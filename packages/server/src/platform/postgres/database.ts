@@ -12,6 +12,26 @@ export function withLongAnswers(connection: Connection): Connection {
   return { ...connection, query };
 }
 
+/**
+ * Cancels the statement under way when the signal aborts, whose reason is then thrown: a statement may take minutes, and
+ * a stop does not wait for it.
+ */
+export async function cancelling<T>(
+  connection: Connection,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const cancel = () => void connection.cancel().catch(() => {});
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    signal?.throwIfAborted();
+  }
+}
+
 /** The row of a statement that always answers one, as sums do, and what is inserted. */
 export function onlyRow<R>([row]: readonly R[]): R {
   if (row === undefined) throw new Error('a statement answered no row');

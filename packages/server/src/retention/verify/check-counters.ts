@@ -1,6 +1,6 @@
 import { batchesOf } from '../../kernel/batches.ts';
 import { formatCount } from '../../kernel/values.ts';
-import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { cancelling, type Database, type Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
 import type { CounterTable } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
@@ -90,22 +90,6 @@ export async function checkCounters(
   );
   add(found.problems, found.count);
   return found.count === 0;
-}
-
-/** Cancels the running statement on abort: to sum a month takes many seconds, and a stop does not wait. */
-async function cancelling<T>(
-  connection: Connection,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  const cancel = () => void connection.cancel().catch(() => {});
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    return await work();
-  } finally {
-    signal.removeEventListener('abort', cancel);
-    signal.throwIfAborted();
-  }
 }
 
 /**
