@@ -1,5 +1,6 @@
 import { sideBySide } from '../kernel/side-by-side.ts';
 import { copyTable } from '../platform/postgres/copy.ts';
+import { cancelling } from '../platform/postgres/database.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { partitionName } from '../records/index.ts';
 import { isSameTriple } from '../records/segments.ts';
@@ -73,12 +74,7 @@ async function savePart(
       return { part: former, newBytes: 0 };
     }
     const copy = copyTable(connection, { table: source, columns: table.columns });
-    const isRead = { done: false };
-    const cancel = () => {
-      if (!isRead.done) void connection.cancel().catch(() => {});
-    };
-    options.signal.addEventListener('abort', cancel, { once: true });
-    try {
+    const pack = async () => {
       const { files, newBytes } = await packRows(copy, {
         ...options,
         folder: `${folderOf('tables', options.database)}/${table.name}`,
@@ -89,15 +85,12 @@ async function savePart(
         },
       });
       const rows = await copy.counted;
-      isRead.done = true;
       const packed = files.reduce((sum, file) => sum + file.rows, 0);
       if (packed !== rows) throw new Error(`${packed} of ${rows} rows of ${source} were packed`);
       if (files.length === 0) return { part: null, newBytes };
       return { part: { rows, files, ...(proof === undefined ? {} : { month: proof }) }, newBytes };
-    } finally {
-      options.signal.removeEventListener('abort', cancel);
-      copy.destroy();
-    }
+    };
+    return cancelling(connection, options.signal, pack).finally(() => copy.destroy());
   });
 }
 

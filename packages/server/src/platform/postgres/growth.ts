@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import type { Database, Queryable } from './database.ts';
+import { cancelling, type Database, type Queryable } from './database.ts';
 
 /** A smaller table is read whole in next to no time, whatever the planner expects of it. */
 const fewRows = 1000;
@@ -29,12 +29,7 @@ export async function analyzeTable(
   signal: AbortSignal,
 ): Promise<void> {
   await db.withConnection(async (connection) => {
-    const cancel = () => void connection.cancel().catch(() => {});
-    signal.addEventListener('abort', cancel, { once: true });
-    try {
-      await connection.query(sql`analyze (skip_locked) ${raw(table)}`, { isPlannedAnew: true });
-    } finally {
-      signal.removeEventListener('abort', cancel);
-    }
+    const analyze = sql`analyze (skip_locked) ${raw(table)}`;
+    await cancelling(connection, signal, () => connection.query(analyze, { isPlannedAnew: true }));
   });
 }

@@ -16,7 +16,7 @@ import {
   withBaseline,
 } from './baseline.ts';
 import { commit, longestTimerMillis, usualLimits } from './client.ts';
-import type { Connection, Database, Queryable } from './database.ts';
+import { type Connection, cancelling, type Database, type Queryable } from './database.ts';
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';
@@ -52,18 +52,11 @@ export async function migrate(
 ): Promise<string[]> {
   const migrations = await readMigrations();
   await refuseUnfit(database);
-  return database.withConnection(async (connection) => {
-    const cancel = () => void connection.cancel().catch(() => {});
-    signal.addEventListener('abort', cancel, { once: true });
-    try {
-      return await migrateAlone(connection, migrations, { ...options, signal });
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error;
-    } finally {
-      signal.removeEventListener('abort', cancel);
-    }
-  });
+  return database.withConnection((connection) =>
+    cancelling(connection, signal, () =>
+      migrateAlone(connection, migrations, { ...options, signal }),
+    ),
+  );
 }
 
 type MigrateOptions = {

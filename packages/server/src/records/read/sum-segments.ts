@@ -1,5 +1,6 @@
 import {
   type Connection,
+  cancelling,
   type Database,
   type Queryable,
   withLongAnswers,
@@ -128,16 +129,7 @@ function inSnapshot<T>(
   const runLong = async (connection: Connection) => {
     if (!isLong) return run(connection);
     await allowLongStatements(connection);
-    signal?.throwIfAborted();
-    const cancel = () => void connection.cancel().catch(() => {});
-    signal?.addEventListener('abort', cancel, { once: true });
-    try {
-      return await run(withLongAnswers(connection));
-    } catch (error) {
-      throw signal?.aborted ? signal.reason : error;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
+    return cancelling(connection, signal, () => run(withLongAnswers(connection)));
   };
   return db.transaction(runLong, { isolation: 'repeatable read' });
 }

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { copyCsv } from '../../platform/postgres/copy.ts';
-import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { type Connection, cancelling, type Database } from '../../platform/postgres/database.ts';
 import {
   allowLongStatements,
   type DayRange,
@@ -32,19 +32,13 @@ const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'e
 export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
   const { tenant, firstDay, lastDay, signal } = options;
   return db.withConnection(async (connection) => {
-    signal?.throwIfAborted();
     await connection.client.query('begin isolation level repeatable read read only');
     await allowLongStatements(connection);
     const days = await listHotDays(connection, { tenant, firstDay, lastDay });
-    const cancel = () => void connection.cancel().catch(() => {});
-    signal?.addEventListener('abort', cancel, { once: true });
-    try {
+    await cancelling(connection, signal, async () => {
       await copyStores(connection, days, options);
       await connection.client.query('commit');
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
-    signal?.throwIfAborted();
+    });
     return days;
   });
 }
