@@ -10,6 +10,7 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
 import { startDatabaseProxy } from '../test/database-proxy.ts';
 import { hold } from '../test/held-pace.ts';
+import { untilLockWaits } from '../test/one-server.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { sweep } from '../test/runs.ts';
 import { startTestService } from '../test/service.ts';
@@ -202,6 +203,23 @@ test('whoever asks whether a process is ready shares one look at the database fo
     await connection.query(sql`lock schema_migrations in access exclusive mode`);
     expect(await ready()).toBe(200);
   });
+  await service.stop();
+});
+
+test('while its database hangs, whoever asks whether a process is ready takes no second connection', async () => {
+  const service = await startTestService({}, undefined, { waits: { readyMillis: 0 } });
+  const ready = async () => (await service.call('GET', '/~/readyz')).status;
+  await service.db.transaction(async (connection) => {
+    await connection.query(sql`lock schema_migrations in access exclusive mode`);
+    const first = ready();
+    await untilLockWaits(service.db);
+    expect([await first, await ready()]).toEqual([503, 503]);
+    const waiting = await service.db.query(sql`
+      select query from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`);
+    expect(waiting).toHaveLength(1);
+  });
+  await expect.poll(ready).toBe(200);
   await service.stop();
 });
 

@@ -133,10 +133,11 @@ function createFindWarnings(
     isReadOnly: await isReadOnly(db),
   });
   // Whoever asks needs no token: a flood of them is to take no more connections than one.
-  const lookAtDatabase = keepFor(
-    () => Promise.race([look(), tooLate(2000)]),
-    settings.waits.readyMillis,
-  );
+  const lookAtDatabase = keepFor(look, {
+    keepMillis: settings.waits.readyMillis,
+    limitMillis: 2000,
+    late: refuseLate,
+  });
   return async () => {
     assertReady();
     if (http.isLeaving()) {
@@ -233,9 +234,8 @@ function observe(http: HttpServer, { metrics, waiting }: Host): void {
   });
 }
 
-/** Limits probes and scrapes: without it a database that hangs would hang them as well. */
-async function tooLate(millis: number): Promise<never> {
-  await setTimeout(millis, undefined, { ref: false });
+/** Refuses probes and scrapes in time: without that a database that hangs would hang them as well. */
+function refuseLate(): never {
   throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
 }
 
@@ -256,7 +256,8 @@ function createMetricsAccess(
     const { authorization } = request.headers;
     const key = hashSecret(authorization ?? '').toString('base64url');
     try {
-      const actor = await Promise.race([authenticate(request), tooLate(lookUpMillis)]);
+      const late = setTimeout(lookUpMillis, null, { ref: false }).then(refuseLate);
+      const actor = await Promise.race([authenticate(request), late]);
       requireScope(actor, 'enrichment:read');
       requireAllTenants(
         actor,

@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
+import { keepFor } from '../kernel/once.ts';
 import type { StoreState } from '../kernel/values.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -58,7 +58,11 @@ export function createPresence(
 ): Presence {
   const { about, storeState, secretKeys, clock, log, beatMillis } = parts;
   const id = newId('prc');
-  const measureDisk = createDiskMeasure(about.dataDir);
+  const findDisk = keepFor(() => measureDisk(about.dataDir), {
+    keepMillis: 0,
+    limitMillis: diskMillis,
+    late: () => unknownDisk,
+  });
   let clockAheadMillis: number | null = null;
   let beats = 0;
   let hasFailed = false;
@@ -68,7 +72,7 @@ export function createPresence(
   async function beat(): Promise<void> {
     migration ??= await newestMigration();
     const { version, command, roles, settings } = about;
-    const disk = await measureDisk();
+    const disk = await findDisk();
     const keys = await secretKeys();
     const startedAt = performance.now();
     const begun = clock();
@@ -126,23 +130,13 @@ export function createPresence(
 }
 
 type Disk = { diskFreeBytes: number | null; diskTotalBytes: number | null };
+const unknownDisk: Disk = { diskFreeBytes: null, diskTotalBytes: null };
 
-/** Measures the disk of a folder, one look at a time: what does not answer in time is unknown. */
-function createDiskMeasure(folder: string): () => Promise<Disk> {
-  const unknown: Disk = { diskFreeBytes: null, diskTotalBytes: null };
-  let looking: Promise<Disk> | undefined;
-  const look = async (): Promise<Disk> => {
-    try {
-      const { bsize, bavail, blocks } = await statfs(folder);
-      return { diskFreeBytes: bavail * bsize, diskTotalBytes: blocks * bsize };
-    } catch {
-      return unknown;
-    } finally {
-      looking = undefined;
-    }
-  };
-  return () => {
-    looking ??= look();
-    return Promise.race([looking, setTimeout(diskMillis, unknown, { ref: false })]);
-  };
+async function measureDisk(folder: string): Promise<Disk> {
+  try {
+    const { bsize, bavail, blocks } = await statfs(folder);
+    return { diskFreeBytes: bavail * bsize, diskTotalBytes: blocks * bsize };
+  } catch {
+    return unknownDisk;
+  }
 }

@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 /** Lets something be made once, for the first who asks, however many ask. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
@@ -7,18 +9,37 @@ export function once<T>(make: () => T): () => T {
   };
 }
 
-/** Lets something be read anew once it is older than `keepMillis`. All who ask meanwhile join one reading. */
-export function keepFor<T>(read: () => Promise<T>, keepMillis: number): () => Promise<T> {
+type Keeping<T> = {
+  /** For so long what was read is told again. */
+  readonly keepMillis: number;
+  /** Nobody waits longer than this for a reading. */
+  readonly limitMillis: number;
+  /** Says what whoever asks learns from a reading that takes longer, or throws it. */
+  readonly late: () => T;
+};
+
+/**
+ * Lets something be read anew once it is older than `keepMillis`. All who ask meanwhile join one reading. It stays the
+ * only one until it has ended, also when it is late: what hangs is never asked twice at once.
+ */
+export function keepFor<T>(
+  read: () => Promise<T>,
+  { keepMillis, limitMillis, late }: Keeping<T>,
+): () => Promise<T> {
   let kept: { value: T; until: number } | undefined;
   let reading: Promise<T> | undefined;
-  const begin = async () => {
-    try {
-      const value = await read();
-      kept = { value, until: performance.now() + keepMillis };
-      return value;
-    } finally {
-      reading = undefined;
-    }
+  const readAnew = async () => {
+    const value = await read();
+    kept = { value, until: performance.now() + keepMillis };
+    return value;
+  };
+  const end = () => {
+    reading = undefined;
+  };
+  const begin = () => {
+    const running = readAnew();
+    running.then(end, end);
+    return Promise.race([running, setTimeout(limitMillis, null, { ref: false }).then(late)]);
   };
   return () => {
     if (kept !== undefined && performance.now() < kept.until) return Promise.resolve(kept.value);

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { keepFor } from '../../kernel/once.ts';
 
 /** What one gauge tells: a number, one for each value of its label, or each with all its labels. Null leaves it out. */
 export type Figure = number | Readonly<Record<string, number>> | Labelled[] | null;
@@ -41,7 +42,7 @@ export function addFigures(
 ): void {
   const up: Record<string, () => Promise<unknown>> = {};
   for (const source of sources) {
-    const read = keepFor(source, keeping);
+    const read = readKept(source, keeping);
     up[source.name] = read;
     for (const [name, { help, label, otherwise }] of Object.entries(source.gauges)) {
       new Gauge({
@@ -89,46 +90,27 @@ function tell(gauge: Gauge, figure: Figure, label: GaugeRow['label']): void {
   }
 }
 
-/**
- * Reads anew what is older than `keepMillis`. All who ask meanwhile join one reading; none waits longer than the first.
- */
-function keepFor(
+/** Returns what reads a source, and tells of its first failure after it could be read. */
+function readKept(
   { name, read }: FigureSource,
   { keepMillis, limitMillis, onFailure }: Keeping,
 ): () => Promise<Figures> {
-  let kept: { value: Figures; until: number } | undefined;
-  let reading: Promise<Figures> | undefined;
   let isFailing = false;
-  return () => {
-    if (kept !== undefined && performance.now() < kept.until) return Promise.resolve(kept.value);
-    reading ??= begin();
-    return reading;
+  const readNow = async () => {
+    const figures = await read();
+    isFailing = false;
+    return figures;
   };
-
-  /** After the limit the promise stays, as a refusal, until the reading has ended: two never run at once. */
-  function begin(): Promise<Figures> {
-    const running = read().then((value) => {
-      isFailing = false;
-      kept = { value, until: performance.now() + keepMillis };
-      return value;
+  const late = () => {
+    throw new Error('the figures took too long');
+  };
+  const readOrJoin = keepFor(readNow, { keepMillis, limitMillis, late });
+  return () =>
+    readOrJoin().catch((error: unknown) => {
+      if (!isFailing) onFailure(name, error);
+      isFailing = true;
+      throw error;
     });
-    const end = () => {
-      reading = undefined;
-    };
-    running.then(end, end);
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_, refuse) => {
-      timer = setTimeout(() => refuse(new Error('the figures took too long')), limitMillis);
-      timer.unref();
-    });
-    return Promise.race([running, limit])
-      .catch((error: unknown) => {
-        if (!isFailing) onFailure(name, error);
-        isFailing = true;
-        throw error;
-      })
-      .finally(() => clearTimeout(timer));
-  }
 }
 
 /** How many there are in a state, and how long the oldest of them has been there. */
