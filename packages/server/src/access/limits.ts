@@ -7,11 +7,7 @@ import { hashSecret } from '../kernel/ids.ts';
 import { clientAddress, networkOf } from '../platform/http/client-address.ts';
 import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import {
-  createSharedLimit,
-  openLimitUse,
-  type SharedLimit,
-} from '../platform/postgres/shared-limit.ts';
+import { createSharedLimit, openLimitUse } from '../platform/postgres/shared-limit.ts';
 import { auditRefusal } from './audit.ts';
 
 /** How many tries may fail within a minute, from one address or in one session. */
@@ -136,10 +132,8 @@ type RequestRates = { readonly perToken: number; readonly perTenants: number };
 type Headers = { setHeader(name: string, value: string): unknown };
 
 export type RateLimit = {
-  /**
-   * Counts a request and says what is left in its answer's headers. Throws 429 `rate_limited`, perhaps as a promise.
-   */
-  admit(actor: Actor, answer: Headers): Promise<void> | undefined;
+  /** Counts a request and says what is left in its answer's headers. Throws 429 `rate_limited`. */
+  admit(actor: Actor, answer: Headers): Promise<void>;
   flush(): Promise<void>;
 };
 
@@ -158,88 +152,58 @@ export function createRateLimit(
       { err: error },
       'what tokens have used could not be shared; this process limits alone',
     );
-  const quotaOf = (policy: string, name: string, perMinute: number) => ({
-    policy,
-    perMinute,
-    limit: createSharedLimit(db, { name, perMinute }, { clock, onError }),
-  });
-  const ofToken = quotaOf('token', 'requests', perToken);
-  const ofTenants = quotaOf('tenants', 'tenant_requests', perTenants);
+  const limitOf = (name: string, perMinute: number) =>
+    createSharedLimit(db, { name, perMinute }, { clock, onError });
+  const quotas = [
+    {
+      policy: 'token',
+      perMinute: perToken,
+      limit: limitOf('requests', perToken),
+      who: 'This token',
+      subjectOf: ({ tokenId }: Actor) => tokenId,
+    },
+    {
+      policy: 'tenants',
+      perMinute: perTenants,
+      limit: limitOf('tenant_requests', perTenants),
+      who: 'All tokens that are limited to your tenants',
+      subjectOf: ({ tenants }: Actor) => (tenants === null ? null : nameOf(tenants)),
+    },
+  ].filter(({ perMinute }) => perMinute > 0);
 
-  function conclude(claims: readonly Claim[], refusal: Refusal | undefined, answer: Headers): void {
-    answer.setHeader('ratelimit-policy', claims.map(({ text }) => text).join(', '));
-    answer.setHeader('ratelimit', claims.map((claim) => claim.left()).join(', '));
-    if (refusal === undefined) return;
-    const { policy, perMinute } = refusal.claim;
-    const who = policy === 'token' ? 'This token' : 'All tokens that are limited to your tenants';
-    throw new AppError('rate_limited', {
-      detail: `${who} may make ${perMinute} requests a minute.`,
-      retryAfterSeconds: refusal.waitSeconds,
-    });
-  }
-  function claimsOf({ tokenId, tenants }: Actor): Claim[] {
-    return [
-      ...(perToken > 0 ? [toClaim(ofToken, tokenId)] : []),
-      ...(perTenants > 0 && tenants !== null ? [toClaim(ofTenants, subjectOf(tenants))] : []),
-    ];
-  }
   return {
-    admit(actor, answer) {
-      const claims = claimsOf(actor);
-      if (claims.length === 0) return undefined;
-      const refusal = takeInTurn(claims);
-      if (refusal instanceof Promise)
-        return refusal.then((known) => conclude(claims, known, answer));
-      conclude(claims, refusal, answer);
-      return undefined;
+    async admit(actor, answer) {
+      const policies: string[] = [];
+      const left: string[] = [];
+      let refusal: AppError | undefined;
+      for (const { policy, perMinute, limit, who, subjectOf } of quotas) {
+        const subject = subjectOf(actor);
+        if (subject === null) continue;
+        // What the first quota has nothing left for does not use up the second.
+        const waitSeconds = refusal === undefined ? await limit.take(subject) : 0;
+        if (waitSeconds > 0) {
+          refusal = new AppError('rate_limited', {
+            detail: `${who} may make ${perMinute} requests a minute.`,
+            retryAfterSeconds: waitSeconds,
+          });
+        }
+        const { remaining, fullInSeconds } = limit.left(subject);
+        policies.push(`"${policy}";q=${perMinute};w=60`);
+        left.push(`"${policy}";r=${remaining};t=${fullInSeconds}`);
+      }
+      if (policies.length === 0) return;
+      answer.setHeader('ratelimit-policy', policies.join(', '));
+      answer.setHeader('ratelimit', left.join(', '));
+      if (refusal !== undefined) throw refusal;
     },
     async flush() {
-      await Promise.all([ofToken.limit.flush(), ofTenants.limit.flush()]);
-    },
-  };
-}
-
-/** What one request takes of one quota. */
-type Claim = {
-  readonly policy: string;
-  readonly perMinute: number;
-  readonly text: string;
-  take(): number | Promise<number>;
-  left(): string;
-};
-
-type Refusal = { readonly claim: Claim; readonly waitSeconds: number };
-
-/** Takes from one quota after the other. What the first has nothing left for does not use up the second. */
-function takeInTurn([claim, ...others]: readonly Claim[]):
-  | Refusal
-  | undefined
-  | Promise<Refusal | undefined> {
-  if (claim === undefined) return undefined;
-  const goOn = (waitSeconds: number) =>
-    waitSeconds > 0 ? { claim, waitSeconds } : takeInTurn(others);
-  const wait = claim.take();
-  return typeof wait === 'number' ? goOn(wait) : wait.then(goOn);
-}
-
-function toClaim(
-  { policy, perMinute, limit }: { policy: string; perMinute: number; limit: SharedLimit },
-  subject: string,
-): Claim {
-  return {
-    policy,
-    perMinute,
-    text: `"${policy}";q=${perMinute};w=60`,
-    take: () => limit.take(subject),
-    left() {
-      const { remaining, fullInSeconds } = limit.left(subject);
-      return `"${policy}";r=${remaining};t=${fullInSeconds}`;
+      await Promise.all(quotas.map(({ limit }) => limit.flush()));
     },
   };
 }
 
 /** A short name for a set of tenants, of which there may be a thousand. */
-function subjectOf(tenants: readonly string[]): string {
+function nameOf(tenants: readonly string[]): string {
   const [only] = tenants;
   if (tenants.length === 1 && only !== undefined) return only;
   return hashSecret([...tenants].sort().join('/')).toString('base64url');

@@ -241,7 +241,7 @@ async function statusOf(
       expiresAt: null,
       session: { confirmedUntil: null },
     }),
-    admit: () => {},
+    admit: async () => {},
     assertReady: () => {},
   });
   const contract = {

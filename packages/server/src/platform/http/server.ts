@@ -107,7 +107,7 @@ export type HttpOptions = {
   /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
   authenticate(request: FastifyRequest): Promise<Actor>;
   /** Throws 429 when the token's share of requests is used up, and says in the answer's headers what is left. */
-  admit(actor: Actor, answer: ServerResponse): Promise<void> | undefined;
+  admit(actor: Actor, answer: ServerResponse): Promise<void>;
   /** Does work in the name of its caller (the address, while that is unknown), so that callers take turns. */
   takeTurns?<T>(caller: string, work: () => T): T;
   /** How many requests with a token are worked on at once: in all, and of one caller. Any number by default. */
@@ -331,8 +331,7 @@ function addRoute<C extends RouteContract>(
         const actor = await find(request);
         takePlace(options.load, actor, reply.raw);
         // The share is checked before anything else, because a refused request costs as much as one that is served.
-        const admitted = options.admit(actor, reply.raw);
-        if (admitted !== undefined) await admitted;
+        await options.admit(actor, reply.raw);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
         actors.set(request, actor);

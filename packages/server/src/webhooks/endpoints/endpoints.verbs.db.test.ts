@@ -36,7 +36,7 @@ beforeAll(async () => {
     connections: usualLimits,
     log,
     authenticate: async () => testActor,
-    admit: () => {},
+    admit: async () => {},
     assertReady: () => {},
   });
   const options: WebhookOptions = {
