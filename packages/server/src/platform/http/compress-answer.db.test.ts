@@ -76,6 +76,15 @@ test('an answer of more than 1 KiB is sent as gzip to who takes it', async () =>
   expect(small.headers.vary).toBe('accept-encoding');
 });
 
+test('an answer to a call that may change something is never compressed', async () => {
+  const answer = await service.call('POST', '/enrichment/records', {
+    body: { records: Array.from({ length: 50 }, () => ({})) },
+    headers: { 'accept-encoding': 'gzip' },
+  });
+  expect(answer.text.length).toBeGreaterThan(1024);
+  expect(answer.headers.has('content-encoding')).toBe(false);
+});
+
 test('no call that may be compressed reveals a secret', () => {
   for (const { method, id, responses } of Object.values<RouteContract>(apiContract)) {
     if (method !== 'GET') continue;

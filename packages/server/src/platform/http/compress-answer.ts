@@ -7,10 +7,9 @@ const leastBytes = 1024;
 const options = { level: 4, strategy: constants.Z_DEFAULT_STRATEGY };
 
 /**
- * Compresses whole answers of text with gzip for clients that accept it. Only answers to reading calls are compressed.
- * Secrets are shown once, by the call that makes them, and the length of a compressed answer tells something about what
- * stands beside a secret in it (the BREACH attack). Streams, such as exports, are compressed by the code that makes
- * them.
+ * Compresses whole answers of text with gzip for clients that accept it. Routes that only read have it as a hook: secrets
+ * are shown once, by the call that makes them, and the length of a compressed answer tells something about what stands
+ * beside a secret in it (the BREACH attack). Streams, such as exports, are compressed by the code that makes them.
  */
 export function compressAnswer(
   request: FastifyRequest,
@@ -18,9 +17,8 @@ export function compressAnswer(
   payload: unknown,
   done: (error: Error | null, payload?: unknown) => void,
 ): void {
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
   const type = String(reply.getHeader('content-type') ?? '');
-  if (!isRead || typeof payload !== 'string' || !/^text\/|[/+]json\b/.test(type)) {
+  if (typeof payload !== 'string' || !/^text\/|[/+]json\b/.test(type)) {
     done(null, payload);
     return;
   }

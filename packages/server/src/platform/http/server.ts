@@ -7,11 +7,16 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { type Actor, callerOf, requireConfirmation, requireScope } from '../../kernel/actor.ts';
+import {
+  type Actor,
+  callerOf,
+  requireConfirmation,
+  requireScope,
+  withShownNames,
+} from '../../kernel/actor.ts';
 import type { ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
-import { withShownNames } from '../../kernel/shown-names.ts';
 import { basePath, type FourEyesAct } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
 import { compressAnswer } from './compress-answer.ts';
@@ -262,7 +267,10 @@ function addHooks(
     if (isBodyRefused || isLeaving()) reply.header('connection', 'close');
     done(null, payload);
   });
-  fastify.addHook('onSend', compressAnswer);
+  fastify.addHook('onRoute', (route) => {
+    if (![route.method].flat().every((method) => method === 'GET' || method === 'HEAD')) return;
+    route.onSend = [compressAnswer, ...[route.onSend ?? []].flat()];
+  });
 }
 
 /** Parses bodies of JSON, and no others. */
@@ -292,6 +300,14 @@ type RouteParts = Omit<HttpOptions, 'connections' | 'load'> & {
   readonly connections: Connections;
 };
 
+/** What is known of a request before its handler is called. */
+type Known = {
+  readonly actor: Actor;
+  /** Whether its body was still coming when its caller was found. */
+  readonly isUnread: boolean;
+  readonly query: Record<string, unknown>;
+};
+
 function addRoute<C extends RouteContract>(
   fastify: FastifyInstance,
   contract: C,
@@ -305,16 +321,13 @@ function addRoute<C extends RouteContract>(
   const checkBody = check(contract.body ?? emptyObject, '/');
   const streams = (request: FastifyRequest) => isStreamed(contract, request);
   const status = Number(Object.keys(contract.responses)[0] ?? 200);
-  const actors = new WeakMap<FastifyRequest, Actor>();
-  /** The requests whose body was still coming when their caller was found. */
-  const unread = new WeakSet<FastifyRequest>();
-  const queries = new WeakMap<FastifyRequest, Record<string, unknown>>();
-
+  const known = new WeakMap<FastifyRequest, Known>();
+  const knownOf = (request: FastifyRequest) => known.get(request) ?? nothingKnown;
   const { takeTurns = (_caller, work) => work() } = options;
   const find = (request: FastifyRequest) =>
     takeTurns(`address ${request.ip}`, () => options.authenticate(request));
   const findAgain = async (request: FastifyRequest) => {
-    actors.set(request, await find(request));
+    known.set(request, { ...knownOf(request), actor: await find(request) });
   };
 
   fastify.route({
@@ -325,22 +338,22 @@ function addRoute<C extends RouteContract>(
     // The checks run in the order that the contract promises: 401, 429, 403, then the input, then the rest.
     onRequest: async (request, reply) => {
       options.assertReady();
+      let { actor, isUnread } = nothingKnown;
       if (contract.scope !== null) {
         // Before the token is looked up: whoever comes to a process that has too much to do costs it next to nothing.
         if (options.load.isFull()) throw overloaded();
-        const actor = await find(request);
+        actor = await find(request);
         takePlace(options.load, actor, reply.raw);
         // The share is checked before anything else, because a refused request costs as much as one that is served.
         await options.admit(actor, reply.raw);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
-        actors.set(request, actor);
-        if (!request.raw.complete && !streams(request)) unread.add(request);
+        isUnread = !request.raw.complete && !streams(request);
         connections.admit(request.raw, { ownPace: streams(request) });
       }
       const query = parseQuery(searchOf(request.url), contract.query);
       checkQuery(query);
-      queries.set(request, query);
+      known.set(request, { actor, isUnread, query });
       // Fastify would refuse it as well, but close the connection, and a client that still sends is reset before it has
       // read why.
       if (!streams(request)) refuseLargeBody(request);
@@ -348,13 +361,12 @@ function addRoute<C extends RouteContract>(
     preHandler: [
       (request, _reply, done) => {
         // A body may take minutes, and the token may be revoked meanwhile.
-        if (unread.has(request)) return findAgain(request);
+        if (knownOf(request).isUnread) return findAgain(request);
         done();
         return undefined;
       },
       (request, _reply, done) => {
-        const actor = actors.get(request);
-        if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
+        if (asksInBody(contract, request.body)) requireConfirmation(knownOf(request).actor);
         if (request.body === undefined) request.body = {};
         if (!streams(request)) checkBody(request.body);
         connections.admit(request.raw);
@@ -363,15 +375,10 @@ function addRoute<C extends RouteContract>(
     ],
     handler: async (request, reply) => {
       reply.status(status);
-      const input = {
-        params: request.params,
-        query: queries.get(request),
-        body: request.body,
-      } as InputOf<C>;
-      const known = actors.get(request);
-      const actor = known ?? anyone;
+      const { actor, query } = knownOf(request);
+      const input = { params: request.params, query, body: request.body } as InputOf<C>;
       const recheck = () => options.authenticate(request);
-      const caller = known === undefined ? `address ${request.ip}` : callerOf(known);
+      const caller = contract.scope === null ? `address ${request.ip}` : callerOf(actor);
       const found = () => handler({ ...input, actor, request, reply, recheck });
       const answer = takeTurns(caller, async () => withShownNames(actor, await found()));
       // Nothing is what fastify would wait for.
@@ -422,3 +429,4 @@ function searchOf(url: string): string {
 const emptyObject = { type: 'object', properties: {}, additionalProperties: false };
 
 const anyone: Actor = { tokenId: '', name: 'anyone', scopes: [], tenants: [], expiresAt: null };
+const nothingKnown: Known = { actor: anyone, isUnread: false, query: {} };

@@ -1,8 +1,7 @@
 import type { Static } from 'typebox';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, mayTouchTenant, shownName } from '../../kernel/actor.ts';
 import { checkDayRange, invalidInput } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
-import { shownName } from '../../kernel/shown-names.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Waiting, webhooksContract } from '../contract.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
