@@ -133,7 +133,7 @@ type Headers = { setHeader(name: string, value: string): unknown };
 
 export type RateLimit = {
   /** Counts a request and says what is left in its answer's headers. Throws 429 `rate_limited`. */
-  admit(actor: Actor, answer: Headers): Promise<void>;
+  readonly admit: (actor: Actor, answer: Headers) => Promise<void>;
   flush(): Promise<void>;
 };
 

@@ -74,8 +74,8 @@ export function createHttp(
   const http = createHttpServer({
     log,
     authenticate,
-    admit: (actor, answer) => rateLimit.admit(actor, answer),
-    takeTurns: (caller, work) => db.as(caller, work),
+    admit: rateLimit.admit,
+    takeTurns: db.as,
     load: { total: settings.requests, each: settings.requestsPerCaller },
     // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),

@@ -379,8 +379,9 @@ function addRoute<C extends RouteContract>(
       const input = { params: request.params, query, body: request.body } as InputOf<C>;
       const recheck = () => options.authenticate(request);
       const caller = contract.scope === null ? `address ${request.ip}` : callerOf(actor);
-      const found = () => handler({ ...input, actor, request, reply, recheck });
-      const answer = takeTurns(caller, async () => withShownNames(actor, await found()));
+      const answer = takeTurns(caller, async () =>
+        withShownNames(actor, await handler({ ...input, actor, request, reply, recheck })),
+      );
       // Nothing is what fastify would wait for.
       if (status === 204) return answer.then(() => (reply.sent ? reply : reply.send()));
       return answer;

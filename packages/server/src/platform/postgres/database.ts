@@ -58,7 +58,7 @@ export type QueryOptions = {
 export type Database = Queryable & {
   readonly pool: pg.Pool;
   /** Does `work` for this caller, or for the process itself (''). Callers take turns for connections; see `turns.ts`. */
-  as<T>(caller: string, work: () => T): T;
+  readonly as: <T>(caller: string, work: () => T) => T;
   /** How many wait for a connection. */
   waiting(): number;
   /**
