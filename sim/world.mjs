@@ -368,7 +368,7 @@ export async function rowsOf(url, text, values) {
 }
 
 /** Where the service of a data folder listens, if it is this process. */
-export function announcedUrl(dir, pid) {
+function announcedUrl(dir, pid) {
   try {
     const announced = JSON.parse(readFileSync(join(dir, 'service.json'), 'utf8'));
     return announced.pid === pid ? announced.url : undefined;
