@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const longest = [
   /\/e2e\/slow\/(benches|import-crash|backup|s3-outage)\./,
-  /\/e2e\/(full-pass|console\/(webhooks|panels|exports|find-anything|accessibility|tags|retention))\./,
+  /\/e2e\/(slow\/console|full-pass|console\/(webhooks|exports|tags|retention))\b/,
   /\/(e2e|src\/(retention|exports|app|platform))\//,
 ];
 
@@ -29,13 +29,11 @@ const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 
 /** Files of which `npm test` tries some cases, and the kind `slow` all of them, in more runs. */
 const sweeps = [
-  'packages/server/src/{app,app/backup,app/restore}.db.test.ts',
-  'e2e/console/{find-anything,keys,panels}.test.ts',
-  'packages/server/src/exports/jobs/do-job.attempts.db.test.ts',
-  'packages/server/src/records/{ingest,read/by-time,read/cold-parquet,read/tier.conformance,where/where}.db.test.ts',
-  'packages/server/src/retention/{give-back,store.copies,policies/plan}.db.test.ts',
+  'packages/server/src/app.db.test.ts',
+  'packages/server/src/records/{ingest,read/by-time,read/cold-parquet,where/where}.db.test.ts',
+  'packages/server/src/retention/{give-back,policies/plan}.db.test.ts',
   'packages/server/src/retention/mover/{delete-tenant,delete-tenant.versions}.db.test.ts',
-  'packages/server/src/retention/mover/{erase-records,import-days,race.scenario}.db.test.ts',
+  'packages/server/src/retention/mover/{import-days,race.scenario}.db.test.ts',
 ];
 
 type KindOptions = { exclude?: string[]; globalSetup?: string[]; env?: Record<string, string> };
@@ -78,10 +76,7 @@ const kinds = [
 const citus = kind(
   'citus',
   ['packages/server/src/**/*.db.test.ts', 'e2e/full-pass.test.ts', 'e2e/citus/*.citus.ts'],
-  {
-    exclude: ['**/embedded.db.test.ts', '**/app/{backup,restore}.db.test.ts'],
-    globalSetup: [server],
-  },
+  { exclude: ['**/embedded.slow.db.test.ts', '**/app/{backup,restore}.*'], globalSetup: [server] },
 );
 
 export default defineConfig({

@@ -35,7 +35,7 @@ const kinds = {
     tryIt(folder, args) {
       const files = args.length > 0 ? args : ['.db.test.ts'];
       // The tests of the embedded server start that of the newest version themselves.
-      const words = ['run', ...files, '--exclude=**/embedded.db.test.ts'];
+      const words = ['run', ...files, '--exclude=**/embedded.slow.db.test.ts'];
       const env = { ...process.env, SVC_TEST_POSTGRES: folder };
       return runLeavingNothing(installed('vitest'), words, env);
     },

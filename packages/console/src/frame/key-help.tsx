@@ -56,7 +56,7 @@ type KeyLine = {
 /** Keys that are listed under one heading. */
 type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
 
-/** All keys of the console. A test presses each line: e2e/console/keys.test.ts. */
+/** All keys of the console. A test presses each line: e2e/slow/console/keys.test.ts. */
 const keyGroups: readonly KeyGroup[] = [
   {
     name: 'Anywhere',

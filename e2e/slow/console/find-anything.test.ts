@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { sweep } from '../../packages/server/test/runs.ts';
 import {
   drawerOf,
   patient,
@@ -9,11 +8,11 @@ import {
   treeNode,
   useConsole,
   waitForRecord,
-} from './lib/browser.ts';
-import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
-import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention } from './lib/retention.ts';
-import { standBetween } from './lib/weather.ts';
+} from '../../console/lib/browser.ts';
+import { type EveryKind, everyKindSettings, makeEveryKind } from '../../console/lib/every-kind.ts';
+import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
+import { quietRetention } from '../../console/lib/retention.ts';
+import { standBetween } from '../../console/lib/weather.ts';
 
 const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
 let ids: EveryKind;
@@ -98,7 +97,7 @@ test('every kind of id leads to the page that shows it, or to the command that d
     ],
     ['seg_0123456789abcdef', /^RETENTION/, '#/retention'],
   ];
-  for (const [id, line, place] of sweep(places, 6)) {
+  for (const [id, line, place] of places) {
     await page.goto('/#/records?tenant=TX');
     await page.getByRole('heading', { name: 'TX', exact: true }).waitFor();
     await find(page, ` ${id} `);

@@ -1,14 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { readCsv } from '../packages/server/test/csv.ts';
-import { type Download, openExport } from './lib/api.ts';
-import { expectCountersTrue } from './lib/counters.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { type Service, useInstallation } from './lib/installation.ts';
-import { listBusyBackends, query, withPostgres } from './lib/postgres.ts';
-import { makeLeaf, makeRecord, toNdjson } from './lib/records.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { readCsv } from '../../packages/server/test/csv.ts';
+import { type Download, openExport } from '../lib/api.ts';
+import { expectCountersTrue } from '../lib/counters.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
+import { listBusyBackends, query, withPostgres } from '../lib/postgres.ts';
+import { makeLeaf, makeRecord, toNdjson } from '../lib/records.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 const installation = useInstallation();
 /** Few of everything, so that what one request keeps is missed by the next. */

@@ -4,10 +4,10 @@ import {
   type Behaviour,
   type Receiver,
   startReceiver,
-} from '../packages/server/test/receiver.ts';
-import { type Service, useInstallation } from './lib/installation.ts';
-import { query } from './lib/postgres.ts';
-import { waitFor } from './lib/wait-for.ts';
+} from '../../packages/server/test/receiver.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
+import { query } from '../lib/postgres.ts';
+import { waitFor } from '../lib/wait-for.ts';
 import {
   addEndpoint,
   countRequests,
@@ -15,7 +15,7 @@ import {
   report,
   untilDelivery,
   webhookSettings,
-} from './lib/webhooks.ts';
+} from '../lib/webhooks.ts';
 
 const installation = useInstallation();
 let service: Service;

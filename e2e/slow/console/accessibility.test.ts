@@ -1,10 +1,16 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { runRetention } from '../lib/retention.ts';
-import { listFindings } from './lib/axe.ts';
-import { drawerOf, patient, recordRows, useConsole, waitForRecord } from './lib/browser.ts';
-import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention } from './lib/retention.ts';
+import { listFindings } from '../../console/lib/axe.ts';
+import {
+  drawerOf,
+  patient,
+  recordRows,
+  useConsole,
+  waitForRecord,
+} from '../../console/lib/browser.ts';
+import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
+import { quietRetention } from '../../console/lib/retention.ts';
+import { runRetention } from '../../lib/retention.ts';
 
 const filled = useConsole(() => startFilled(quietRetention));
 beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));

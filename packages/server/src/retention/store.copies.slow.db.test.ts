@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
-import { sweep } from '../../test/runs.ts';
 import { use } from '../../test/use.ts';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
@@ -45,13 +44,10 @@ async function removeAll(on: TestMover, tenant: string): Promise<number> {
 }
 
 /** Points of the merge, or of the move before it. */
-const points = sweep(
-  (['move', 'compact'] as const).flatMap((kind) =>
-    killPoints
-      .filter((point) => !['copied before', 'verified before', 'removed before'].includes(point))
-      .map((point) => ({ kind, point })),
-  ),
-  4,
+const points = (['move', 'compact'] as const).flatMap((kind) =>
+  killPoints
+    .filter((point) => !['copied before', 'verified before', 'removed before'].includes(point))
+    .map((point) => ({ kind, point })),
 );
 const tenantOf = ({ kind, point }: (typeof points)[number]) => `${kind} ${point}`;
 

@@ -5,7 +5,6 @@ import { brotliDecompressSync, gzipSync } from 'node:zlib';
 import sql from 'sql-template-tag';
 import { expect, test, vi } from 'vitest';
 import { writeOldJournal } from '../../test/database.ts';
-import { testRarely } from '../../test/runs.ts';
 import { lastReplaced, replaced } from '../platform/postgres/baseline.ts';
 import { migrate } from '../platform/postgres/migrate.ts';
 import { manifestOf } from './testing/backups.ts';
@@ -52,7 +51,7 @@ async function packByGzip(): Promise<{ paths: string[]; mend: () => Promise<void
 /** What the first of the migrations, the baseline, stands for. */
 const old = [...replaced].map(([name, checksum]) => ({ name, checksum }));
 
-testRarely('a backup of the last build before the baseline is restored', async () => {
+test('a backup of the last build before the baseline is restored', async () => {
   const mend = await backups.changeManifest(({ migrations }) => {
     migrations.splice(0, 1, ...old.slice(0, 20));
   });
@@ -70,7 +69,7 @@ testRarely('a backup of the last build before the baseline is restored', async (
   await mendAgain();
 });
 
-testRarely('a restore that the last build before the baseline has begun goes on', async () => {
+test('a restore that the last build before the baseline has begun goes on', async () => {
   const mend = await backups.changeManifest(({ migrations }) => {
     migrations.splice(0, 1, ...old);
   });

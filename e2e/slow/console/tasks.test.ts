@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { ingestBatch } from '../lib/ingest.ts';
 import {
   confirm,
   drawerOf,
@@ -8,8 +7,9 @@ import {
   recordRows as rowsOf,
   treeNode,
   useConsole,
-} from './lib/browser.ts';
-import { startWebhookService } from './lib/webhook-service.ts';
+} from '../../console/lib/browser.ts';
+import { startWebhookService } from '../../console/lib/webhook-service.ts';
+import { ingestBatch } from '../../lib/ingest.ts';
 
 // What operators do most, each from RECORDS, with the clicks that it takes at most. Keys that are typed into a
 // field do not count, nor does giving the access token again.

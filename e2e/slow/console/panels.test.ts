@@ -1,10 +1,16 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { sweep } from '../../packages/server/test/runs.ts';
-import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
-import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
-import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { quietRetention } from './lib/retention.ts';
+import {
+  drawerOf,
+  patient,
+  recordRows,
+  signIn,
+  treeNode,
+  useConsole,
+} from '../../console/lib/browser.ts';
+import { type EveryKind, everyKindSettings, makeEveryKind } from '../../console/lib/every-kind.ts';
+import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
+import { quietRetention } from '../../console/lib/retention.ts';
 
 const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
 let ids: EveryKind;
@@ -94,7 +100,7 @@ test('every panel has an address: a reload and a link open it, and Back closes i
   timeout: longMillis,
 }, async () => {
   const page = await filled.open('/records');
-  for (const { place, panel, title, open } of sweep(cases(), 6)) {
+  for (const { place, panel, title, open } of cases()) {
     await page.goto(`/#${place}`);
     await noPanel(page);
     await open(page);

@@ -1,8 +1,15 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { drawerOf, patient, recordRows, signIn, useConsole, waitForRecord } from './lib/browser.ts';
-import { bigLeaf, startFilled } from './lib/filled-service.ts';
-import { banner, standBetween } from './lib/weather.ts';
+import {
+  drawerOf,
+  patient,
+  recordRows,
+  signIn,
+  useConsole,
+  waitForRecord,
+} from '../../console/lib/browser.ts';
+import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
+import { banner, standBetween } from '../../console/lib/weather.ts';
 
 const filled = useConsole(startFilled);
 

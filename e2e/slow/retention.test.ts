@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { startS3, type TestS3 } from '../packages/server/test/s3.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { type Service, useInstallation } from './lib/installation.ts';
-import { makeRecord } from './lib/records.ts';
-import { runRetention, verifyAll, viewTenant } from './lib/retention.ts';
+import { startS3, type TestS3 } from '../../packages/server/test/s3.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { type Service, useInstallation } from '../lib/installation.ts';
+import { makeRecord } from '../lib/records.ts';
+import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
 
 const installation = useInstallation('each');
 

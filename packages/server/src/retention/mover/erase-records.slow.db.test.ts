@@ -2,7 +2,6 @@ import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { expect, test, vi } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { sweep } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { literal } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
@@ -290,26 +289,23 @@ test('nothing that fits is told at once, without a move', async () => {
   expect(await auditOf(mover, 'none')).toMatchObject([{ target: receipt.id, after: { count: 0 } }]);
 });
 
-test.each(sweep(killPoints))(
-  'killed at %s, the next mover of the tenant finishes it',
-  async (point) => {
-    const tenant = `kill ${point}`;
-    await seed(tenant);
-    const before = await tenantTriple(tenant);
-    const request = { tenant, event_ids: ['e-1', 'e-3'] };
-    await expect(eraseOnce(mover, request, dieAt(point))).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    await mover.move(tenant, '2001-01-01');
-    expect(await differences(mover, tenant)).toEqual([]);
-    expect((await tenantTriple(tenant)).count).toBe(before.count - 12);
-    await removeObjects(mover.context(), never);
-    expect(await countOf(tenant, 'e-3')).toBe(0);
-    const [erasure] = await mover.db.query<{ gone_count: number; state: string }>(
-      sql`select gone_count, state from moves where tenant = ${tenant} and kind = 'erase'`,
-    );
-    expect(erasure).toEqual({ gone_count: 12, state: 'removed' });
-  },
-);
+test.each(killPoints)('killed at %s, the next mover of the tenant finishes it', async (point) => {
+  const tenant = `kill ${point}`;
+  await seed(tenant);
+  const before = await tenantTriple(tenant);
+  const request = { tenant, event_ids: ['e-1', 'e-3'] };
+  await expect(eraseOnce(mover, request, dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  await mover.move(tenant, '2001-01-01');
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect((await tenantTriple(tenant)).count).toBe(before.count - 12);
+  await removeObjects(mover.context(), never);
+  expect(await countOf(tenant, 'e-3')).toBe(0);
+  const [erasure] = await mover.db.query<{ gone_count: number; state: string }>(
+    sql`select gone_count, state from moves where tenant = ${tenant} and kind = 'erase'`,
+  );
+  expect(erasure).toEqual({ gone_count: 12, state: 'removed' });
+});
 
 test('an erasure that takes long is answered as it stands, and goes on', async () => {
   await seed('slow');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { launchBrowser, useConsole } from './lib/browser.ts';
-import { startEmpty } from './lib/filled-service.ts';
+import { launchBrowser, useConsole } from '../../console/lib/browser.ts';
+import { startEmpty } from '../../console/lib/filled-service.ts';
 
 const empty = useConsole(() => startEmpty());
 

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { testRarely } from '../../test/runs.ts';
 import { startS3 } from '../../test/s3.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
@@ -90,7 +89,7 @@ test('a database that holds anything is refused, and stays as it was', async () 
   await migrate(backups.service.db);
 });
 
-testRarely('a restore killed after the migrations goes on, but not over new rows', async () => {
+test('a restore killed after the migrations goes on, but not over new rows', async () => {
   const { migrations } = await manifestOf(backups.place, backups.id);
   const only = new Set(migrations.map(({ name }) => name));
   expect(await migrate(target.db, undefined, { only, isRestoring: true })).toContain(baseline);
@@ -213,7 +212,7 @@ test('on the store of the living original a restored database only reads, until 
   }
 });
 
-testRarely('a restore waits for a store that is away', async () => {
+test('a restore waits for a store that is away', async () => {
   const s3 = await startS3();
   let time = 0;
   const told: string[] = [];

@@ -1,11 +1,17 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { sweep } from '../../packages/server/test/runs.ts';
-import { createJob } from '../lib/exports.ts';
-import { drawerOf, expectHash, patient, tabTo, useConsole, waitForRecord } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
-import { checks } from './lib/key-checks.ts';
-import { waitForCounts } from './lib/webhook-service.ts';
+import {
+  drawerOf,
+  expectHash,
+  patient,
+  tabTo,
+  useConsole,
+  waitForRecord,
+} from '../../console/lib/browser.ts';
+import { type FilledService, startFilled } from '../../console/lib/filled-service.ts';
+import { checks } from '../../console/lib/key-checks.ts';
+import { waitForCounts } from '../../console/lib/webhook-service.ts';
+import { createJob } from '../../lib/exports.ts';
 
 const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
 beforeAll(async () => {
@@ -60,7 +66,7 @@ test('names no key but those that do what it says', async () => {
   const page = await filled.open('/records');
   const lines = await readSheet(page);
   expect(lines.map(({ text }) => text).sort()).toEqual(Object.keys(checks).sort());
-  for (const { text, keys } of sweep(lines, 16)) {
+  for (const { text, keys } of lines) {
     const check = checks[text];
     const names = keys.map((key) => pressNames[key] ?? key);
     // From one place straight to the same place, nothing would begin anew.
