@@ -4,7 +4,7 @@ import { startIdentityServer, testClient } from '../../packages/server/test/iden
 import { identitySettings } from '../../packages/server/test/person.ts';
 import { use } from '../../packages/server/test/use.ts';
 import { createInstallation, findFreePorts } from '../lib/installation.ts';
-import { drawerOf, launchBrowser } from './lib/browser.ts';
+import { drawerOf, launchBrowser, pollMillis } from './lib/browser.ts';
 
 const world = use(
   async () => {
@@ -37,6 +37,7 @@ test('a colleague signs in, confirms and signs out at the identity server, and f
   context.setDefaultTimeout(40_000);
   try {
     const page = await context.newPage();
+    await page.clock.install();
     const pictures = process.env.SVC_TEST_PICTURES;
     const shoot = async (name: string) => {
       if (pictures === undefined) return;
@@ -70,6 +71,7 @@ test('a colleague signs in, confirms and signs out at the identity server, and f
     // The session ends: the page stays, and goes on after a window has come back.
     await context.clearCookies({ name: 'svc_session' });
     await button('TOKENS').click();
+    await page.clock.fastForward(pollMillis);
     await page.getByText('Your session has ended').waitFor({ timeout: 120_000 });
     await shoot('ended');
     const again = page.waitForEvent('popup');

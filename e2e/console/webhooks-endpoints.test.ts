@@ -5,6 +5,7 @@ import {
   confirm,
   confirmDialog,
   drawerOf,
+  pollMillis,
   recordRows as rowsOf,
   useConsole,
 } from './lib/browser.ts';
@@ -190,15 +191,15 @@ test('leaves an endpoint enabled that somebody else enabled while the question w
   const path = `/webhook/endpoints/${endpoints['/tx/in']}`;
   await service.call('PATCH', path, { body: { enabled: false } });
   await reportIncidents(service, 'TX', 1);
-  const page = await webhooks.openBlank();
-  await page.clock.install();
-  await webhooks.openIn(page, `/endpoints?tenant=TX&panel=endpoint/${endpoints['/tx/in']}`);
+  const page = await webhooks.open(`/endpoints?tenant=TX&panel=endpoint/${endpoints['/tx/in']}`, {
+    hasClock: true,
+  });
   await drawerOf(page).getByRole('button', { name: 'Enable…' }).click();
   const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
   await question.waitFor();
   receiver.answer(200);
   await service.call('PATCH', path, { body: { enabled: true } });
-  await page.clock.fastForward(16_000);
+  await page.clock.fastForward(pollMillis);
   await drawerOf(page).getByText('Disable', { exact: true }).waitFor();
   await question.getByRole('button', { name: 'Enable and deliver' }).click();
   await page.getByText(/^Enabled /).waitFor();
@@ -242,10 +243,13 @@ test.each([
   await confirmDialog(page).waitFor({ state: 'detached' });
   await goOn(page);
   const hash = new URL(page.url()).hash;
+  // What an answer changes is read again after that. Later it would be the next poll that is waited for.
+  const readAgain = page.waitForResponse(
+    (answer) => answer.request().method() === 'GET' && answer.url().includes('/api/v1/'),
+  );
   release();
   await page.getByText(/^Deleted /).waitFor();
-  // What an answer changes is read again after that.
-  await page.waitForResponse((answer) => answer.url().includes('/api/v1/') && answer.ok());
+  await readAgain;
   expect(new URL(page.url()).hash).toBe(hash);
   expect(await drawerOf(page).count()).toBe(1);
 });
@@ -283,7 +287,7 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
     (await service.call('GET', `/webhook/endpoints/${id}`)).json.health === 'failing';
   await waitFor('a pause after failures', isFailing);
 
-  const page = await webhooks.open('/');
+  const page = await webhooks.open('/', { hasClock: true });
   await page.getByRole('link', { name: /^webhooks of acme to .* keep failing$/ }).click();
   const story = drawerOf(page).getByRole('region', { name: 'How it fared' });
   await story.getByText('503').first().waitFor();
@@ -313,6 +317,7 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   await rowsOf(page).first().getByText('delivered', { exact: true }).waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'Why it fails' }).click();
+  await page.clock.fastForward(pollMillis);
   await story.getByRole('link', { name: /^Bulk retry/ }).waitFor();
   await expect.poll(() => marks.first().getAttribute('title')).toContain('200 delivered');
   // The last error stays to be read: none of the newest attempts failed, and no dead letter is left.

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { waitFor } from '../lib/wait-for.ts';
-import { confirm, drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import {
+  confirm,
+  drawerOf,
+  patient,
+  pollMillis,
+  recordRows as rowsOf,
+  useConsole,
+} from './lib/browser.ts';
 import { messages } from './lib/dead-letters.ts';
 import { reportIncidents, startWebhookService } from './lib/webhook-service.ts';
 
@@ -55,7 +62,7 @@ test('sends an endpoint an incident that was held back from it, because too much
   await waitFor('incidents to be held back', isHeldBack);
   await reportIncidents(service, 'TX', 1);
   receiver.answer(200);
-  const page = await webhooks.open('/incidents?tenant=TX');
+  const page = await webhooks.open('/incidents?tenant=TX', { hasClock: true });
   await rowsOf(page).first().click();
   await drawerOf(page).getByText('HELD BACK: TOO MUCH WAITED').waitFor();
   const count = receiver.bodiesOf('/tx/in').length;
@@ -70,13 +77,14 @@ test('sends an endpoint an incident that was held back from it, because too much
   await expect.poll(() => receiver.bodiesOf('/tx/in').length, patient).toBe(count + 13);
   await drawerOf(page).getByText('completed').first().waitFor();
   await page.goBack();
+  await page.clock.fastForward(pollMillis);
   await drawerOf(page).getByText('HELD BACK: TOO MUCH WAITED').waitFor({ state: 'detached' });
   receiver.answer(503);
 });
 
 test('purges a type of a group of dead letters after its count and the token, is held in JOBS, and leaves the others', async () => {
   const { service } = webhooks;
-  const page = await webhooks.open('/dlq', { expected: [/403 \(Forbidden\)/] });
+  const page = await webhooks.open('/dlq', { hasClock: true, expected: [/403 \(Forbidden\)/] });
   await page.getByRole('button', { name: 'groups' }).click();
   const group = rowsOf(page).filter({ hasText: 'globex' });
   await group.getByRole('button', { name: 'Purge' }).click();
@@ -97,6 +105,8 @@ test('purges a type of a group of dead letters after its count and the token, is
   await drawerOf(jobs).getByRole('button', { name: 'RESUME' }).waitFor();
   await service.call('PATCH', `/webhook/dlq/jobs/${id}`, { body: { rate: 1000 } });
   await drawerOf(jobs).getByRole('button', { name: 'RESUME' }).click();
+  await drawerOf(jobs).getByText('completed').first().waitFor();
+  await page.clock.fastForward(pollMillis);
   await strip.getByText('15 of 15').waitFor();
   await group.waitFor({ state: 'detached' });
   await strip.getByRole('link', { name: '15 discarded' }).click();

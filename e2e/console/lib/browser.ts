@@ -14,7 +14,12 @@ export type PageOptions = BrowserContextOptions & {
   initScripts?: readonly string[];
   /** Errors in the browser's console that the test causes itself. */
   expected?: readonly RegExp[];
+  /** Whether the test moves the page's clock, such as to when what is shown is read again. */
+  hasClock?: boolean;
 };
+
+/** After this time a page has read again what it shows. */
+export const pollMillis = 16_000;
 
 /** What a file's tests look at: a service, and pages of its console. */
 export type Console = {
@@ -60,12 +65,13 @@ export function useConsole<S extends { service: Service; remove(): Promise<void>
     await page?.context.close();
     return undefined;
   };
-  const openBlank = async ({ expected = [], ...options }: PageOptions = {}) => {
+  const openBlank = async ({ expected = [], hasClock = false, ...options }: PageOptions = {}) => {
     const reused = isUsual(options) ? await takeKept() : undefined;
     const next = reused ?? (await openPage(await launchBrowser(), shown.service, options));
     opened.push(next);
     next.begin(expected);
     await next.page.setViewportSize(options.viewport ?? usualViewport);
+    if (hasClock) await next.page.clock.install();
     return next.page;
   };
   const openIn = async (page: Page, place: string, token = shown.service.token) => {

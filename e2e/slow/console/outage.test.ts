@@ -52,9 +52,9 @@ test.each([
   'keeps every row while the API %s, and repaints in place by RETRY',
   async (_, weather, words) => {
     const page = await filled.openBlank({
+      hasClock: true,
       expected: [/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/],
     });
-    await page.clock.install();
     const api = await standBetween(page);
     const before = await openPlace(page);
 
@@ -78,8 +78,7 @@ test.each([
 );
 
 test('keeps every row while the API does not answer, and comes back by itself', async () => {
-  const page = await filled.openBlank();
-  await page.clock.install();
+  const page = await filled.openBlank({ hasClock: true });
   const api = await standBetween(page);
   const before = await openPlace(page);
 
@@ -99,8 +98,10 @@ test('keeps every row while the API does not answer, and comes back by itself', 
 }, 90_000);
 
 test('pages on after an outage: a page that failed keeps the last one on the screen', async () => {
-  const page = await filled.openBlank({ expected: [/503 \(Service Unavailable\)/] });
-  await page.clock.install();
+  const page = await filled.openBlank({
+    hasClock: true,
+    expected: [/503 \(Service Unavailable\)/],
+  });
   const api = await standBetween(page);
   await filled.openIn(page, bigLeaf);
   await page.getByText('1–100 of 1,200').waitFor();
@@ -123,8 +124,7 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
 });
 
 test('asks to sign in over the page when the session ends, and goes on at the same place', async () => {
-  const page = await filled.openBlank({ expected: [/401 \(Unauthorized\)/] });
-  await page.clock.install();
+  const page = await filled.openBlank({ hasClock: true, expected: [/401 \(Unauthorized\)/] });
   const before = await openPlace(page);
 
   await page.context().clearCookies();
@@ -139,8 +139,7 @@ test('asks to sign in over the page when the session ends, and goes on at the sa
 });
 
 test('keeps what is typed when somebody goes on with another token', async () => {
-  const page = await filled.openBlank({ expected: [/401 \(Unauthorized\)/] });
-  await page.clock.install();
+  const page = await filled.openBlank({ hasClock: true, expected: [/401 \(Unauthorized\)/] });
   await filled.openIn(page, '/endpoints?panel=endpoint/new');
   const field = page.getByRole('textbox', { name: 'URL', exact: true });
   await field.fill('https://typed.example/in');
@@ -229,9 +228,9 @@ const loadedScripts = (page: Page) =>
 test('keeps working while the service is restarted under the page', async () => {
   const { installation, service } = filled;
   const page = await filled.openBlank({
+    hasClock: true,
     expected: [/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /503 /],
   });
-  await page.clock.install();
   const before = await openPlace(page);
 
   await service.stop();
