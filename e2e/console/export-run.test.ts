@@ -29,15 +29,22 @@ const filled = useConsole(startFilled);
 const gatedPicker = `
   window.file = { chunks: 0, isSaved: false, isAborted: false, isRemoved: false };
   const gate = new Promise((open) => { window.openGate = open; });
-  window.showSaveFilePicker = async ({ suggestedName }) => ({
-    name: suggestedName,
-    createWritable: async () => ({
-      write: async () => { window.file.chunks += 1; await gate; },
-      close: async () => { window.file.isSaved = true; },
-      abort: async () => { window.file.isAborted = true; },
-    }),
-    remove: async () => { window.file.isRemoved = true; },
-  });`;
+  window.showSaveFilePicker = async ({ suggestedName }) => {
+    window.written = '';
+    return {
+      name: suggestedName,
+      createWritable: async () => ({
+        write: async (chunk) => {
+          window.file.chunks += 1;
+          window.written += new TextDecoder().decode(chunk);
+          await gate;
+        },
+        close: async () => { window.file.isSaved = true; },
+        abort: async () => { window.file.isAborted = true; },
+      }),
+      remove: async () => { window.file.isRemoved = true; },
+    };
+  };`;
 
 const readFileState = (page: Page) => page.evaluate<Record<string, unknown>>('window.file');
 
@@ -66,6 +73,7 @@ test('cancels midway and leaves no file, even when all of it has come already', 
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('rows = count: 1,200 = 1,200').waitFor();
   expect(await readFileState(page)).toMatchObject({ isSaved: true });
+  expect(readCsv(await page.evaluate<string>('window.written'))).toHaveLength(bigLeafSize + 1);
 });
 
 test('follows the tree while nothing runs, and keeps to its slice while it does', async () => {

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { readCsv } from '../../packages/server/test/csv.ts';
 import { ingestBatch } from '../lib/ingest.ts';
 import {
   drawerOf,
@@ -12,21 +11,9 @@ import {
   useConsole,
   waitForRecord,
 } from './lib/browser.ts';
-import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
-
-/** A picker that needs no dialog, and a file in memory. */
-const memoryPicker = `
-  window.savedChunks = [];
-  window.showSaveFilePicker = async ({ suggestedName }) => ({
-    name: suggestedName,
-    createWritable: async () => ({
-      write: async (chunk) => { window.savedChunks.push(new TextDecoder().decode(chunk)); },
-      close: async () => { window.isSaved = true; },
-      abort: async () => {},
-    }),
-  });`;
 
 test('refuses a wrong token in its field, and a link that was used says so', async () => {
   const page = await filled.openBlank({ expected: [/40[01] \(.*\/api\/v1\/session$/] });
@@ -94,18 +81,6 @@ test('opens up to the node that a link names, and closes again what is closed by
   await treeNode(page, 'DFW').locator('[data-toggle]').click();
   await treeNode(page, '2001-03').waitFor({ state: 'detached' });
   expect(hashOf(page)).toContain('month=2001-03');
-});
-
-test('writes into a picked file and shows both numbers of the check', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [memoryPicker] });
-  await page.getByRole('button', { name: 'EXPORT…' }).click();
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
-  await page.getByText('rows = count: 1,200 = 1,200').waitFor();
-  const saved: { text: string; isSaved: boolean } = await page.evaluate(
-    '({ text: window.savedChunks.join(""), isSaved: window.isSaved })',
-  );
-  expect(saved.isSaved).toBe(true);
-  expect(readCsv(saved.text)).toHaveLength(bigLeafSize + 1);
 });
 
 test(
