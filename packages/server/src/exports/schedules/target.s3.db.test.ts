@@ -77,9 +77,12 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   const { id } = (await make('K')).json;
   s3.behave(() => 'deny');
   await begin(id);
+  // The service looks for jobs every two seconds, so a try is made the last of five.
   await vi.waitUntil(
     async () => {
-      await service.db.query(sql`update exports set due_at = null where tenant = 'K'`);
+      await service.db.query(
+        sql`update exports set failures = 4, due_at = null where tenant = 'K'`,
+      );
       return (await read(id)).state === 'failing';
     },
     { timeout: 120_000, interval: 100 },
