@@ -27,15 +27,6 @@ const server = 'packages/server/test/postgres.ts';
 const database = ['packages/*/{src,test}/**/*.db.test.ts'];
 const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 
-/** Files of which `npm test` tries some cases, and the kind `slow` all of them, in more runs. */
-const sweeps = [
-  'packages/server/src/app.db.test.ts',
-  'packages/server/src/records/{ingest,read/by-time,read/cold-parquet,where/where}.db.test.ts',
-  'packages/server/src/retention/{give-back,policies/plan}.db.test.ts',
-  'packages/server/src/retention/mover/{delete-tenant,delete-tenant.versions}.db.test.ts',
-  'packages/server/src/retention/mover/{import-days,race.scenario}.db.test.ts',
-];
-
 type KindOptions = { exclude?: string[]; globalSetup?: string[]; env?: Record<string, string> };
 
 /**
@@ -63,7 +54,7 @@ const kinds = [
   }),
   kind('db', database, { exclude: slow, globalSetup: [server] }),
   kind('e2e', ['e2e/**/*.test.ts'], { exclude: slow, globalSetup: [server] }),
-  kind('slow', [...slow, ...sweeps], {
+  kind('slow', slow, {
     globalSetup: [server],
     env: { SVC_TEST_RUNS: process.env.SVC_TEST_RUNS ?? '3' },
   }),

@@ -1,5 +1,9 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listFindings } from '../../console/lib/axe.ts';
 import {
   drawerOf,
@@ -12,7 +16,9 @@ import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
 import { quietRetention } from '../../console/lib/retention.ts';
 import { runRetention } from '../../lib/retention.ts';
 
-const filled = useConsole(() => startFilled(quietRetention));
+const root = mkdtempSync(join(tmpdir(), 'svcctl-console-'));
+afterAll(() => rm(root, { recursive: true, force: true }));
+const filled = useConsole(() => startFilled({ ...quietRetention, SVC_EXPORT_ROOTS: root }));
 beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 type Visit = (view: string, page: Page) => Promise<void>;
@@ -96,6 +102,31 @@ test('gives axe nothing to find on any view, and needs no scrolling sideways at 
     if (wide !== null) await page.setViewportSize(wide);
   });
 }, 180_000);
+
+test('gives axe nothing to find on a schedule, wide and narrow', async () => {
+  const { service } = filled;
+  const body = {
+    tenant: 'TX',
+    name: 'by-night',
+    cron: '0 2 * * *',
+    format: 'csv',
+    to: `${root}/axe/{date}`,
+  };
+  const { id } = (await service.call('POST', '/exports/schedules', { body })).json;
+  for (const width of [1440, 390]) {
+    const only = width === 1440 ? undefined : 'light';
+    const page = await filled.open('/exports?view=schedules', { viewport: { width, height: 900 } });
+    await page.getByText('by-night').first().waitFor();
+    expect(await listFindings(page, only)).toEqual([]);
+    for (const panel of [`schedule/${id}`, 'new-schedule']) {
+      await page.goto(`/#/exports?view=schedules&panel=${panel}`);
+      await drawerOf(page).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await listFindings(page, only)).toEqual([]);
+    }
+  }
+  await service.call('DELETE', `/exports/schedules/${id}`);
+});
 
 test('brings its own fonts, and loads the one of the text at once', async () => {
   const page = await filled.open(bigLeaf);

@@ -1,7 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
-import { sweep } from '../../../test/runs.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';
 import { deleteTenant } from './delete-tenant.ts';
@@ -154,7 +153,7 @@ test('a deletion whose objects wait for their removal is told of once', async ()
   expect(await remove('once', '2001-03-31', grace)).toMatchObject({ deletedCount: 0 });
 });
 
-test.each(sweep(killPoints))('killed at %s, the next one finishes it', async (point) => {
+test.each(killPoints)('killed at %s, the next one finishes it', async (point) => {
   const tenant = `kill ${point}`;
   await seed(tenant);
   await expect(remove(tenant, '2001-03-30', dieAt(point))).rejects.toThrow('killed');

@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { untilLockWaits } from '../../../test/one-server.ts';
-import { sweep } from '../../../test/runs.ts';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
@@ -140,7 +139,7 @@ test('whoever tells it to deletes days of versions too, which say so', async () 
   });
 });
 
-test.each(sweep(killPoints.filter((point) => point !== 'removed before')))(
+test.each(killPoints.filter((point) => point !== 'removed before'))(
   'killed at %s, the next run finishes what was told',
   async (point) => {
     const tenant = `kill ${point}`;

@@ -253,7 +253,7 @@ test('the plan is what the policies say of every single day', async () => {
         })),
       );
     }),
-    { numRuns: runs(15) },
+    { numRuns: runs(45) },
   );
 });
 
@@ -278,7 +278,7 @@ test('a clock that is set back only makes the plan smaller', async () => {
       const sum = (all: typeof totals) => all.move.count + all.delete.count + all.held.count;
       expect(sum(back.totals)).toBeLessThanOrEqual(sum(totals));
     }),
-    { numRuns: runs(8) },
+    { numRuns: runs(24) },
   );
 });
 

@@ -5,7 +5,6 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { useTestDatabase } from '../../../test/database.ts';
-import { testRarely } from '../../../test/runs.ts';
 import type { AppError } from '../../kernel/errors.ts';
 import { DuckDbError } from '../../platform/duckdb.ts';
 import { numberedRecords } from '../ingest/testing/post-records.ts';
@@ -240,7 +239,7 @@ test('pages of very large records are cut alike in both tiers', async () => {
   expect(await walk(records, { tenant: 'large', limit: 500 })).toEqual(asHot);
 });
 
-testRarely('a huge day is read by its rows, of which a filter looks at 10,000', async () => {
+test('a huge day is read by its rows, of which a filter looks at 10,000', async () => {
   const huge = some('huge', 10_050, (n) => ({
     store: 'S',
     occurred_at: `2001-01-01T${String(Math.floor(n / 3600)).padStart(2, '0')}:00:00.${String(n % 997).padStart(6, '0')}Z`,

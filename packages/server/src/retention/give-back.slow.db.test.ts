@@ -2,7 +2,6 @@ import pino from 'pino';
 import sql, { raw } from 'sql-template-tag';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
-import { testRarely } from '../../test/runs.ts';
 import { createLog } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
@@ -164,7 +163,7 @@ async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>)
   }
 }
 
-testRarely('a vacuum may take longer than a statement, and an abort ends it', async () => {
+test('a vacuum may take longer than a statement, and an abort ends it', async () => {
   await addRecords(
     mover.db,
     recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),

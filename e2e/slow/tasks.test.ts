@@ -3,14 +3,14 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import { useFolder } from '../packages/server/test/folder.ts';
-import { ownCommand, useInstallation, useService } from './lib/installation.ts';
-import { webhookSettings } from './lib/webhooks.ts';
+import { useFolder } from '../../packages/server/test/folder.ts';
+import { ownCommand, useInstallation, useService } from '../lib/installation.ts';
+import { webhookSettings } from '../lib/webhooks.ts';
 
 // The commands of docs/tasks.md, as they stand there and in their order, print what stands behind them.
 
 const run = promisify(execFile);
-const doc = await readFile(new URL('../docs/tasks.md', import.meta.url), 'utf8');
+const doc = await readFile(new URL('../../docs/tasks.md', import.meta.url), 'utf8');
 
 /** Each block of commands, what it prints, and the task that it belongs to. */
 const blocks = doc

@@ -3,19 +3,19 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { secretBytes } from '../packages/server/src/webhooks/secret.ts';
-import { signatureHeaders } from '../packages/server/src/webhooks/signature.ts';
-import { useTestDatabase } from '../packages/server/test/database.ts';
-import { findFreePorts, useInstallation, useService } from './lib/installation.ts';
-import { installReceive } from './lib/package.ts';
-import { waitFor } from './lib/wait-for.ts';
-import { addEndpoint, report, untilDelivery, webhookSettings } from './lib/webhooks.ts';
+import { secretBytes } from '../../packages/server/src/webhooks/secret.ts';
+import { signatureHeaders } from '../../packages/server/src/webhooks/signature.ts';
+import { useTestDatabase } from '../../packages/server/test/database.ts';
+import { findFreePorts, useInstallation, useService } from '../lib/installation.ts';
+import { installReceive } from '../lib/package.ts';
+import { waitFor } from '../lib/wait-for.ts';
+import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
 // The receivers in docs/receiving.md, as they stand there, take what the service sends, and nothing else.
 
 const run = promisify(execFile);
 const python = process.env.SVC_TEST_PYTHON ?? 'python3';
-const doc = await readFile(new URL('../docs/receiving.md', import.meta.url), 'utf8');
+const doc = await readFile(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
 
 /** The programs of the document, by the names in their first lines, and what runs each. */
 const programs: Record<string, readonly string[]> = {

@@ -4,7 +4,6 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { useFolder } from '../../../test/folder.ts';
-import { sweep } from '../../../test/runs.ts';
 import { formatDigest } from '../../kernel/digest.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { withPin } from '../../records/index.ts';
@@ -198,28 +197,25 @@ test('what is no Parquet is refused', async () => {
   });
 });
 
-test.each(sweep(killPoints))(
-  'killed at %s: the next mover ends it with all or nothing',
-  async (point) => {
-    const tenant = `kill-${point.replace(' ', '-')}`;
-    const stored = point === 'planned after' || point === 'copied before' ? 0 : 20;
-    await expect(importRows(tenant, rowsOf(tenant), dieAt(point))).rejects.toThrow('killed');
-    expect(await differences(mover, tenant)).toEqual([]);
-    await mover.move(tenant, lastDay);
-    expect(await countOf(tenant)).toBe(stored);
-    expect(await differences(mover, tenant)).toEqual([]);
-    expect(await journal(mover, tenant)).toMatchObject([
-      stored > 0
-        ? { kind: 'import', state: 'removed' }
-        : { kind: 'import', state: 'failed', error_code: 'upload_gone' },
-    ]);
-    const again = importRows(tenant, rowsOf(tenant));
-    if (stored > 0) await expect(again).rejects.toMatchObject({ code: 'days_held' });
-    else expect(await again).toMatchObject({ count: 20 });
-    expect(await countOf(tenant)).toBe(20);
-    expect(await differences(mover, tenant)).toEqual([]);
-  },
-);
+test.each(killPoints)('killed at %s: the next mover ends it with all or nothing', async (point) => {
+  const tenant = `kill-${point.replace(' ', '-')}`;
+  const stored = point === 'planned after' || point === 'copied before' ? 0 : 20;
+  await expect(importRows(tenant, rowsOf(tenant), dieAt(point))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  await mover.move(tenant, lastDay);
+  expect(await countOf(tenant)).toBe(stored);
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect(await journal(mover, tenant)).toMatchObject([
+    stored > 0
+      ? { kind: 'import', state: 'removed' }
+      : { kind: 'import', state: 'failed', error_code: 'upload_gone' },
+  ]);
+  const again = importRows(tenant, rowsOf(tenant));
+  if (stored > 0) await expect(again).rejects.toMatchObject({ code: 'days_held' });
+  else expect(await again).toMatchObject({ count: 20 });
+  expect(await countOf(tenant)).toBe(20);
+  expect(await differences(mover, tenant)).toEqual([]);
+});
 
 test('of two imports of the same days one stores them', async () => {
   const path = await upload(rowsOf('two'));

@@ -12,7 +12,6 @@ import { startDatabaseProxy } from '../test/database-proxy.ts';
 import { hold } from '../test/held-pace.ts';
 import { untilLockWaits } from '../test/one-server.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
-import { sweep } from '../test/runs.ts';
 import { startTestService } from '../test/service.ts';
 import { createLog, startService } from './app.ts';
 import { loadSettings } from './config/settings.ts';
@@ -62,7 +61,7 @@ test('a start goes on whichever of its last statements loses its connection', as
   const whole = await startBehind(Number.POSITIVE_INFINITY);
   expect(whole).toBeGreaterThan(10);
   const last = Array.from({ length: 11 }, (_, n) => whole - 10 + n);
-  for (const at of sweep(last, 4)) expect(await startBehind(at)).toBeGreaterThan(0);
+  for (const at of last) expect(await startBehind(at)).toBeGreaterThan(0);
   await service.stop();
 });
 
