@@ -52,7 +52,7 @@ test('says in a plain line that there are no exports yet', async () => {
 
 let waiting = '';
 
-test('asks for a job from the panel, which waits; cancels one, without a question', async () => {
+test('asks for a job from the panel, which waits; cancels one, after a question', async () => {
   const page = await filled.open(bigLeaf);
   await openPanel(page);
   await page.getByText('AS A JOB').click();
@@ -66,6 +66,7 @@ test('asks for a job from the panel, which waits; cancels one, without a questio
 
   const { id: unwanted } = await createJob(filled.service, 'parquet', { tenant: 'CA' });
   await rowOf(page, unwanted).getByRole('button', { name: 'CANCEL' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click();
   await page.getByText(/^Cancelled CA/).waitFor();
   await rowOf(page, unwanted).getByText('cancelled', { exact: true }).waitFor();
   expect(await rowOf(page, unwanted).getByRole('button').count()).toBe(0);
@@ -149,6 +150,23 @@ test('shows what proves a file, and its manifest to download', async () => {
   await drawer.getByRole('link', { name: 'Download as JSON' }).click();
   const saved = await readFile(await (await coming).path(), 'utf8');
   expect(JSON.parse(saved)).toEqual(manifest);
+});
+
+test('keeps the file of a job that ends just before it is cancelled', async () => {
+  const page = await filled.openBlank({ expected: [/409 \(Conflict\).*\/cancel$/] });
+  const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
+  // The page was told this before the job ended.
+  await page.route(`**/api/v1/exports/${waiting}`, (route) =>
+    route.request().method() === 'GET'
+      ? route.fulfill({ json: { ...job, state: 'running', has_file: false } })
+      : route.continue(),
+  );
+  await filled.openIn(page, `/exports?panel=export/${waiting}`);
+  await drawerOf(page).getByRole('button', { name: 'CANCEL' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click();
+  await page.getByText(/^Not cancelled: .*The job is completed already/).waitFor();
+  const { json } = await filled.service.call('GET', `/exports/${waiting}`);
+  expect(json).toMatchObject({ state: 'completed', has_file: true });
 });
 
 test('exports Parquet of chosen columns and a field, and says the same as a command', async () => {

@@ -15,18 +15,13 @@ import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { countOf, shellLine, sliceText } from '../ui/words.ts';
 import classes from './drawer.module.css';
-import { DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
+import { CancelExport, DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
 import { ManifestPart } from './manifest.tsx';
-import { type Cancelling, removeFile, useExport } from './use-exports.ts';
+import { removeFile, useExport } from './use-exports.ts';
 import { attemptsText, isOpen, percentText, requestOf, rowsText, stateWords } from './words.ts';
 
 /** The drawer of one export: how far it is, what it exports, what proves its file, and why it failed. */
-export function ExportDrawer(props: {
-  id: string;
-  cancelling: Cancelling;
-  onClose: () => void;
-}): ReactNode {
-  const { id } = props;
+export function ExportDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
   const job = useExport(id);
   return (
     <Drawer
@@ -36,22 +31,18 @@ export function ExportDrawer(props: {
       noun="export"
       query={job}
       rows={14}
-      actions={(data) => <Actions job={data} cancelling={props.cancelling} />}
-      onClose={props.onClose}
+      actions={(data) => <Actions job={data} />}
+      onClose={onClose}
     >
       {(data) => <Body job={data} />}
     </Drawer>
   );
 }
 
-function Actions({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): ReactNode {
+function Actions({ job }: { job: ExportJob }): ReactNode {
   return (
     <div className="drawer-actions">
-      {isOpen(job) && (
-        <Button loading={cancelling.id === job.id} onClick={() => cancelling.cancel(job)}>
-          CANCEL
-        </Button>
-      )}
+      {isOpen(job) && <CancelExport job={job} />}
       {job.has_file && job.state === 'completed' && (
         <>
           <DownloadLink job={job} />

@@ -2,27 +2,18 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import type { ExportState } from '../api/values.ts';
+import { CancelJob } from '../ui/cancel-job.tsx';
 import { JobMark } from '../ui/job-line.tsx';
 import { Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import classes from './exports.module.css';
-import { type Cancelling, fileHref } from './use-exports.ts';
+import { fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText, stateWords } from './words.ts';
 
 const column = columnsOf<ExportJob>();
 
-/** The columns of the list. They depend on the cancellations, because a row shows that its own is under way. */
-export function exportColumns(cancelling: Cancelling): readonly Column<ExportJob>[] {
-  return [
-    ...factColumns,
-    column.action(116, (job, tabIndex) => (
-      <Action job={job} tabIndex={tabIndex} cancelling={cancelling} />
-    )),
-  ];
-}
-
-const factColumns: readonly Column<ExportJob>[] = [
+export const exportColumns: readonly Column<ExportJob>[] = [
   column.own('state', 'STATE', 116, {
     card: 'note',
     cell: ({ state }) => <ExportMark state={state} />,
@@ -46,6 +37,7 @@ const factColumns: readonly Column<ExportJob>[] = [
   }),
   column.moment('created_at', 'ASKED', 88, { rank: 1, card: 'note' }),
   column.own('expires_at', 'EXPIRES', 80, { rank: 4, cell: (job) => <Expiry job={job} /> }),
+  column.action(116, (job, tabIndex) => <Action job={job} tabIndex={tabIndex} />),
 ];
 
 /** How far the job is: its rows, its rate and the time left; while it is under way, with a line. */
@@ -73,31 +65,23 @@ function Expiry({ job }: { job: ExportJob }): ReactNode {
 }
 
 /** The button of a row: CANCEL while the job is open, DOWNLOAD once there is a file. */
-function Action(props: { job: ExportJob; tabIndex: number; cancelling: Cancelling }): ReactNode {
-  const { job, tabIndex, cancelling } = props;
-  if (isOpen(job)) {
-    return (
-      <Button
-        size="compact-xs"
-        tabIndex={tabIndex}
-        loading={cancelling.id === job.id}
-        onClick={() => cancelling.cancel(job)}
-      >
-        CANCEL
-        <span className="visually-hidden"> {job.file_name}</span>
-      </Button>
-    );
-  }
+function Action({ job, tabIndex }: { job: ExportJob; tabIndex: number }): ReactNode {
+  if (isOpen(job)) return <CancelExport job={job} tabIndex={tabIndex} isSmall />;
   return job.has_file ? <DownloadLink job={job} tabIndex={tabIndex} isSmall /> : null;
 }
 
+/** What a button of an export needs that stands in a row, or in the drawer. */
+type ButtonProps = { job: ExportJob; tabIndex?: number; isSmall?: boolean };
+
+/** CANCEL, which asks first. */
+export function CancelExport({ job, ...look }: ButtonProps): ReactNode {
+  const { id, tenant, file_name: name } = job;
+  const summary = `Exports records of ${tenant} to ${name}.`;
+  return <CancelJob job={{ id, kind: 'export', name, summary }} {...look} />;
+}
+
 /** A link to the file. It is a plain link, so that the browser does the download by itself, and can resume it. */
-export function DownloadLink(props: {
-  job: ExportJob;
-  tabIndex?: number;
-  isSmall?: boolean;
-}): ReactNode {
-  const { job, tabIndex = 0, isSmall = false } = props;
+export function DownloadLink({ job, tabIndex = 0, isSmall = false }: ButtonProps): ReactNode {
   return (
     <Button
       component="a"

@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo, useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
@@ -12,7 +12,7 @@ import { NewSchedulePanel } from './new-schedule-panel.tsx';
 import { ScheduleDrawer } from './schedule-drawer.tsx';
 import { SchedulesView } from './schedules-view.tsx';
 import { type ExportsPlace, exportsPanels, exportsViews, validateExportsSearch } from './search.ts';
-import { type Cancelling, followMillis, useCancel, useExports } from './use-exports.ts';
+import { followMillis, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
 /** The page EXPORTS: the jobs, and the schedules of which some of them are runs. */
@@ -22,7 +22,6 @@ export function ExportsPage(): ReactNode {
   const isAdmin = useSession().hasScope('admin');
   const { view = 'exports' } = search;
   const [opened, schedule] = [panel.idOf('export'), panel.idOf('schedule')];
-  const cancelling = useCancel();
   const chosen = useRef<typeof view | null>(null);
   const views = (
     <ViewSwitch
@@ -45,11 +44,9 @@ export function ExportsPage(): ReactNode {
       {view === 'schedules' ? (
         <SchedulesView page={page} views={views} isAdmin={isAdmin} />
       ) : (
-        <JobsView page={page} views={views} cancelling={cancelling} />
+        <JobsView page={page} views={views} />
       )}
-      {opened !== undefined && (
-        <ExportDrawer id={opened} cancelling={cancelling} onClose={panel.close} />
-      )}
+      {opened !== undefined && <ExportDrawer id={opened} onClose={panel.close} />}
       {schedule !== undefined && (
         <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
       )}
@@ -61,15 +58,9 @@ export function ExportsPage(): ReactNode {
 }
 
 /** The jobs with their live progress, their files, and what proves them. */
-function JobsView(props: {
-  page: ExportsPlace;
-  views: ReactNode;
-  cancelling: Cancelling;
-}): ReactNode {
-  const { page, views, cancelling } = props;
+function JobsView({ page, views }: { page: ExportsPlace; views: ReactNode }): ReactNode {
   const list = useExports(page[0]);
   const rows = list.data?.data ?? [];
-  const columns = useMemo(() => exportColumns(cancelling), [cancelling]);
   return (
     <FilteredList
       page={page}
@@ -78,7 +69,7 @@ function JobsView(props: {
       one="export"
       views={views}
       millis={rows.some(isOpen) ? followMillis : undefined}
-      columns={columns}
+      columns={exportColumns}
       keyOf={idOf}
       query={list}
       filters={exportFilters}

@@ -14,17 +14,18 @@ const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
 };
 
 /** CANCEL for a job that has not ended, of a kind that can be cancelled. It asks first. */
-export function CancelJob({
-  job: { id, kind, summary },
-  isSmall = false,
-}: {
-  job: { id: string; kind: JobKindName; summary?: string };
+export function CancelJob(props: {
+  /** `name` is what people know it by, unless that is its id. */
+  job: { id: string; kind: JobKindName; name?: string; summary?: string };
+  tabIndex?: number;
   isSmall?: boolean;
 }): ReactNode {
+  const { tabIndex, isSmall = false } = props;
+  const { id, kind, name = id, summary } = props.job;
   const cancel = useAct({
     call: () => api.post<unknown>(`/jobs/${encodeURIComponent(id)}/cancel`, undefined),
-    onDone: () => notify({ text: `Cancelled ${id}` }),
-    failed: `Not cancelled: ${id}`,
+    onDone: () => notify({ text: `Cancelled ${name}` }),
+    failed: `Not cancelled: ${name}`,
     // The page of its kind shows the job, too.
     changes: (client) => client.invalidateQueries(),
   });
@@ -33,6 +34,8 @@ export function CancelJob({
   return (
     <AskButton
       text="CANCEL…"
+      about={name}
+      tabIndex={tabIndex}
       isSmall={isSmall}
       isBusy={cancel.isPending}
       title={`Cancel this ${jobNames[kind]}?`}

@@ -45,6 +45,9 @@ export function ConfirmDialog(props: {
 /** A button for what cannot be undone: it asks first. */
 export function AskButton(props: {
   text: string;
+  /** What it is about, for those who do not see beside what it stands. */
+  about?: string;
+  tabIndex?: number | undefined;
   isSmall?: boolean;
   isBusy: boolean;
   title: string;
@@ -53,17 +56,19 @@ export function AskButton(props: {
   /** What becomes of what. */
   children: string;
 }): ReactNode {
-  const { text, isSmall = false, isBusy, children, ...question } = props;
+  const { text, about, tabIndex, isSmall = false, isBusy, children, ...question } = props;
   const [isAsking, setAsking] = useState(false);
   return (
     <>
       <Button
         className="danger"
         {...(isSmall && { size: 'compact-xs' })}
+        tabIndex={tabIndex}
         loading={isBusy}
         onClick={() => setAsking(true)}
       >
         {text}
+        {about !== undefined && <span className="visually-hidden"> {about}</span>}
       </Button>
       {isAsking && (
         <ConfirmDialog {...question} onClose={() => setAsking(false)}>
