@@ -37,9 +37,9 @@ const targets = [
     sources: () => [
       ...files(join(webConsole, 'src')).filter(isSource),
       ...files(join(webConsole, 'public')),
-      // Of the service, the console's bundle contains nothing but the closed lists and the filters in these files.
+      // Of the service, the console's bundle contains nothing but what is in these files (import-rules.mjs).
       ...files(join(server, 'src')).filter((path) =>
-        ['values.ts', 'view.ts'].includes(basename(path)),
+        ['values.ts', 'view.ts', 'day.ts', 'json-items.ts'].includes(basename(path)),
       ),
     ],
     settings: ['package.json', 'index.html', 'vite.config.ts'].map(

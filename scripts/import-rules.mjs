@@ -46,7 +46,8 @@ const serverRules = [
 ];
 
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
-const serverValues = /^\.\.\/\.\.\/server\/src\/((.*\/)?(values|view)|kernel\/day)\.ts$/;
+const serverValues =
+  /^\.\.\/\.\.\/server\/src\/((.*\/)?(values|view)|kernel\/(day|json-items))\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
 const consoleFeatures = [

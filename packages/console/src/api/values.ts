@@ -1,5 +1,5 @@
 // The closed lists of the service, such as statuses and formats. Beside these and its filters the console's bundle
-// has only what it knows of days (import-rules.mjs).
+// has only what it knows of days, and its reader of JSON text (import-rules.mjs).
 
 export * from '../../../server/src/access/values.ts';
 export * from '../../../server/src/checks/values.ts';
@@ -11,6 +11,7 @@ export {
   quarterEnds,
   quarterOf,
 } from '../../../server/src/kernel/day.ts';
+export { elementsOf, JsonItems, membersOf } from '../../../server/src/kernel/json-items.ts';
 export * from '../../../server/src/kernel/values.ts';
 export * from '../../../server/src/platform/jobs/values.ts';
 export * from '../../../server/src/records/values.ts';

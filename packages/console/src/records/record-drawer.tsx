@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
-import { basePath } from '../api/values.ts';
+import { basePath, membersOf } from '../api/values.ts';
 import { CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatExactBytes, formatInstant, visibleText } from '../ui/format.ts';
-import { printJson, readMembers } from '../ui/json-source.ts';
+import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import { Loaded } from '../ui/list.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
@@ -62,7 +62,7 @@ function RecordBody(props: {
 }): ReactNode {
   const { identity, source, onErase } = props;
   const [zone] = useZone();
-  const members = useMemo(() => readMembers(source), [source]);
+  const members = useMemo(() => membersOf(source), [source]);
   const enrichment = members.get('enrichment') ?? 'null';
   const instant = (name: string) => formatInstant(plain(members.get(name)) ?? '', zone);
   const bytes = Number(members.get('bytes') ?? 0);

@@ -1,4 +1,5 @@
-import { indentJson, membersOf } from '../kernel/json-slices.ts';
+import { membersOf } from '../kernel/json-items.ts';
+import { indentJson } from '../kernel/json-slices.ts';
 import type { Route, RouteInput } from './client.ts';
 import type { Context } from './context.ts';
 import { formatInstant, formatRelative, localFormat } from './format.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { AppError, type InputFault } from '../kernel/errors.ts';
-import { NotJson } from '../kernel/json-slices.ts';
+import { NotJson } from '../kernel/json-items.ts';
 import { presetWith } from '../kernel/values.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';

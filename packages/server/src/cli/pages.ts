@@ -1,5 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
-import { JsonItems } from '../kernel/json-slices.ts';
+import { JsonItems } from '../kernel/json-items.ts';
 import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';

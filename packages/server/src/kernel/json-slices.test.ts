@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  compactMember,
-  elementsOf,
-  indentJson,
-  JsonItems,
-  membersOf,
-  NotJson,
-  pickMembers,
-  repeatedName,
-} from './json-slices.ts';
+import { elementsOf, JsonItems, membersOf, NotJson } from './json-items.ts';
+import { compactMember, indentJson, pickMembers, repeatedName } from './json-slices.ts';
 
 test('the parts of any JSON are the texts it is made of', () => {
   fc.assert(

@@ -1,3 +1,4 @@
+import { isSpace } from './json-items.ts';
 import { maxNesting, OpenContainers } from './open-containers.ts';
 
 /** What is wrong with a text. `position` is an offset in bytes into the UTF-8 form of the text. */
@@ -362,11 +363,6 @@ function removeSpace(bytes: Buffer, start: number, end: number): number {
     }
   }
   return kept;
-}
-
-/** Whether this is white space of JSON: a byte of it, or a UTF-16 unit. */
-export function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function isDigit(byte: number): boolean {

@@ -1,4 +1,4 @@
-import { readMembers } from '../../ui/json-source.ts';
+import { membersOf } from '../../api/values.ts';
 
 /** The way to a field of an enrichment: the names of the members. */
 export type FieldPath = readonly string[];
@@ -21,7 +21,7 @@ export function findFields(enrichments: readonly string[]): FieldPath[] {
 }
 
 function walk(text: string, path: FieldPath, found: Map<string, FieldPath>): void {
-  for (const [name, value] of readMembers(text)) {
+  for (const [name, value] of membersOf(text)) {
     const own = [...path, name];
     const first = value[0];
     if (first === '{' && own.length < deepest) walk(value, own, found);
@@ -34,7 +34,7 @@ export function fieldOf(enrichment: string, path: FieldPath): string | null {
   let text: string | undefined = enrichment;
   for (const name of path) {
     if (text?.[0] !== '{') return null;
-    text = readMembers(text).get(name);
+    text = membersOf(text).get(name);
   }
   if (text === undefined || text === 'null') return null;
   return text.startsWith('"') ? (JSON.parse(text) as string) : text;

@@ -2,9 +2,9 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { ApiError, api } from '../../api/client.ts';
 import type { DatasetRow, InputFault } from '../../api/types.ts';
+import { elementsOf, membersOf } from '../../api/values.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
-import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
 import {
   calmPollMillis,
@@ -55,9 +55,9 @@ const mostLooks = { event: 100, where: 2000 };
 
 /** Reads a page of records from the text of an answer. Enrichments are cut out, not parsed. */
 export function readRecordsPage(text: string): RecordsPage {
-  const members = readMembers(text);
+  const members = membersOf(text);
   return {
-    lines: readElements(members.get('data') ?? '[]').map(readLine),
+    lines: elementsOf(members.get('data') ?? '[]').map(readLine),
     next_cursor: value<string | null>(members, 'next_cursor', null),
     prev_cursor: value<string | null>(members, 'prev_cursor', null),
     searched_to: JSON.parse(members.get('searched_to') ?? 'null') as Searched | null,
@@ -66,7 +66,7 @@ export function readRecordsPage(text: string): RecordsPage {
 
 /** A row out of the source text of a record. */
 export function readLine(source: string): RecordLine {
-  const members = readMembers(source);
+  const members = membersOf(source);
   const confidence = members.get('confidence') ?? 'null';
   const identity = {
     tenant: value(members, 'tenant', ''),

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-items.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';

@@ -4,7 +4,7 @@ import type { Finding } from '../../checks/contract.ts';
 import type { FindingSeverity } from '../../checks/values.ts';
 import { loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-items.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import { createClient } from '../client.ts';

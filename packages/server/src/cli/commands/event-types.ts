@@ -1,4 +1,4 @@
-import { membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-items.ts';
 import { call } from '../act.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer } from '../client.ts';

@@ -1,5 +1,5 @@
 import type { ProcessRow } from '../../checks/contract.ts';
-import { elementsOf, membersOf } from '../../kernel/json-slices.ts';
+import { elementsOf, membersOf } from '../../kernel/json-items.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import { formatBytes } from '../format.ts';

@@ -1,4 +1,4 @@
-import { membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-items.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { JsonItems } from '../../kernel/json-slices.ts';
+import { JsonItems } from '../../kernel/json-items.ts';
 import type { ExportColumn } from '../values.ts';
 import { bytesOf, type RowPiece } from './chunk-files.ts';
 import { type Cell, CellReader } from './csv-cells.ts';

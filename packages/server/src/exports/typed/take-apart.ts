@@ -1,4 +1,4 @@
-import { JsonItems } from '../../kernel/json-slices.ts';
+import { JsonItems } from '../../kernel/json-items.ts';
 import { numberWarning } from '../../records/index.ts';
 import type { FieldColumn, FieldType } from '../values.ts';
 import { decimalDigits, isBigint, mostDigits } from './fit-number.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createGate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
-import { JsonItems } from '../../kernel/json-slices.ts';
+import { JsonItems } from '../../kernel/json-items.ts';
 import { literal } from '../../platform/duckdb.ts';
 import { decimalOf } from '../../records/ingest/lint-record.ts';
 import { useColdStore } from '../../records/read/testing/cold-store.ts';

@@ -1,4 +1,4 @@
-import { JsonItems } from '../json-slices.ts';
+import { JsonItems } from '../json-items.ts';
 
 type Kind = 'object' | 'array' | 'text' | 'number' | 'word';
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isSpace } from '../../kernel/json-text.ts';
+import { isSpace } from '../../kernel/json-items.ts';
 import { assertText } from './body.ts';
 
 /** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { isSpace, JsonScanner } from '../../kernel/json-text.ts';
+import { isSpace } from '../../kernel/json-items.ts';
+import { JsonScanner } from '../../kernel/json-text.ts';
 import { assertText } from '../../platform/http/body.ts';
 import { lineSlip, slipAt } from './hints.ts';
 import {

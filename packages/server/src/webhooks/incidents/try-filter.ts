@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { compactMember, membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-items.ts';
+import { compactMember } from '../../kernel/json-slices.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { filterTrialSchema, triedFilterSchema } from '../contract.ts';
 import {

@@ -1,4 +1,4 @@
-import { elementsOf, membersOf } from '../../../kernel/json-slices.ts';
+import { elementsOf, membersOf } from '../../../kernel/json-items.ts';
 import { type FieldColumn, restColumn } from '../../values.ts';
 
 /** Puts a record together again out of a row of typed Parquet, both as JSON text. */
