@@ -37,17 +37,25 @@ export function unseen(values: readonly unknown[], type: string): Sql {
   return sql`(select ${values}::${array})::${array}`;
 }
 
-/** Returns a statement with its values written into the text. COPY needs this, because it takes no parameters. */
-export function inlineSql(statement: Sql): string {
+/**
+ * Returns a statement with its values written into the text. COPY needs this, because it takes no parameters, and so does
+ * DuckDB, which quotes text in another way.
+ */
+export function inlineSql(
+  statement: Sql,
+  quote: (text: string) => string = pg.escapeLiteral,
+): string {
   return statement.strings.reduce(
-    (text, part, i) => text + literal(statement.values[i - 1]) + part,
+    (text, part, i) => text + literal(statement.values[i - 1], quote) + part,
   );
 }
 
-function literal(value: unknown): string {
+function literal(value: unknown, quote: (text: string) => string): string {
   if (value === null) return 'null';
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-  if (typeof value === 'string') return pg.escapeLiteral(value);
-  if (Array.isArray(value)) return `array[${value.map(literal).join(', ')}]::text[]`;
+  if (typeof value === 'string') return quote(value);
+  if (Array.isArray(value)) {
+    return `array[${value.map((one) => literal(one, quote)).join(', ')}]::text[]`;
+  }
   throw new TypeError(`no literal for a ${typeof value}`);
 }

@@ -1,16 +1,22 @@
-import { foldPattern } from '../../kernel/where/like.ts';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { numberKey } from '../../kernel/where/number-key.ts';
-import type { Check } from '../../kernel/where/where.ts';
 import { literal } from '../../platform/duckdb.ts';
+import { inlineSql } from '../../platform/postgres/sql-text.ts';
 import { coldNumberKeySql } from './number-key.ts';
-import { type Column, type Comparison, columnTypes, type Place, type Where } from './where.ts';
+import {
+  type Compared,
+  compareText,
+  conditionOf,
+  type Value,
+  type WhereEngine,
+} from './queries.ts';
+import type { Place, Where } from './where.ts';
 
-// This file turns a `where` into a condition of DuckDB on the rows of segments, which is true or false and never null, as
-// queries.ts does for PostgreSQL.
+// This file turns a `where` into a condition of DuckDB on the rows of segments, as queries.ts does for PostgreSQL.
 
 /**
- * Returns the condition; what comes from the caller goes through `literal`. All paths are read at once, as `found`: by
- * functions of their own, each with what it parsed, twenty comparisons took 256 MiB.
+ * Returns the condition, with the caller's values as literals. All paths are read at once, as `found`: by functions of
+ * their own, each with what it parsed, twenty comparisons took 256 MiB.
  */
 export function coldWhereSql(where: Where): string {
   const places: string[] = [];
@@ -19,7 +25,7 @@ export function coldWhereSql(where: Where): string {
     if (!places.includes(place)) places.push(place);
     return { place, at: places.indexOf(place) + 1 };
   };
-  const condition = conditionOf(where, placeOf);
+  const condition = inlineSql(conditionOf(where, engineOf(placeOf)), literal);
   if (places.length === 0) return condition;
   const all = `enrichment, [${places.join(', ')}]`;
   const lists = [`type: json_type(${all})`, `text: json_extract_string(${all})`];
@@ -47,56 +53,46 @@ export function coldGroupKeySql(of: Place): string {
 /** Returns a path as a literal, and where it stands among all paths. */
 type PlaceOf = (path: readonly string[]) => { readonly place: string; readonly at: number };
 
-function conditionOf(where: Where, placeOf: PlaceOf): string {
-  switch (where.op) {
-    case 'and':
-    case 'or':
-      return `(${where.terms.map((term) => conditionOf(term, placeOf)).join(` ${where.op} `)})`;
-    case 'not':
-      return `(not ${conditionOf(where.term, placeOf)})`;
-    case 'exists': {
-      const { of } = where;
-      return `(${'column' in of ? of.column : `found.type[${placeOf(of.path).at}]`} is not null)`;
-    }
-    case 'compare':
-      return compareSql(where, placeOf);
-  }
+function engineOf(placeOf: PlaceOf): WhereEngine {
+  return {
+    presence: (path) => raw(`found.type[${placeOf(path).at}]`),
+    valuePasses(path, test) {
+      const { place, at } = placeOf(path);
+      const spelled = `json_extract_string(${spelledSql}, ${place})`;
+      return test(jsonValue({ type: `found.type[${at}]`, text: `found.text[${at}]`, spelled }));
+    },
+    someElementPasses(path, test) {
+      const { at } = placeOf(path);
+      const [type, text, spelled] = ['element[1]', 'element[2]', 'element[3]'] as const;
+      const passes = test(jsonValue({ type, text, spelled }));
+      const json = `found.json[${at}]`;
+      const lists = [`json_type(${json}, '$[*]')`, `json_extract_string(${json}, '$[*]')`];
+      if (passes.sql.includes(spelled)) {
+        lists.push(`json_extract_string(found.sent[${at}], '$[*]')`);
+      }
+      return sql`case when ${raw(`found.type[${at}]`)} = 'ARRAY' then len(list_filter(
+        list_zip(${raw(lists.join(', '))}), lambda element: ${passes})) > 0 else false end`;
+    },
+    isOneOf,
+    compareNumber,
+  };
 }
 
-function compareSql(comparison: Comparison, placeOf: PlaceOf): string {
-  const { of, isAny, checks } = comparison;
-  if ('column' in of) {
-    return fits(comparison, of.column, (check) => columnSql(of.column, check));
-  }
-  const { place, at } = placeOf(of.path);
-  const [type, text] = [`found.type[${at}]`, `found.text[${at}]`];
-  if (!isAny) {
-    const spelled = `json_extract_string(${spelledSql}, ${place})`;
-    return fits(comparison, type, (check) => valueSql({ type, text, spelled }, check));
-  }
-  const json = `found.json[${at}]`;
-  const spelled = checks.some((check) => check.type === 'number')
-    ? `, json_extract_string(found.sent[${at}], '$[*]')`
-    : '';
-  const element = { type: 'element[1]', text: 'element[2]', spelled: 'element[3]' };
-  const test = fits(comparison, element.type, (check) => valueSql(element, check));
-  return `case when ${type} = 'ARRAY' then len(list_filter(
-    list_zip(json_type(${json}, '$[*]'), json_extract_string(${json}, '$[*]')${spelled}),
-    lambda element: ${test})) > 0 else false end`;
-}
+/** In a lambda DuckDB knows no `any`. */
+const isOneOf: WhereEngine['isOneOf'] = (value, values, type) =>
+  sql`${raw(value)} in (${join(values.map((one) => sql`${one}::${raw(type)}`))})`;
 
-/** Returns whether a value, which may be null, passes one of the checks, or is there and passes none. */
-function fits(
-  { isNegated, checks }: Comparison,
-  value: string,
-  toSql: (check: Check) => string,
-): string {
-  const either = `coalesce(${checks.map(toSql).join(' or ')}, false)`;
-  return isNegated ? `(${value} is not null and not ${either})` : either;
+/** Takes DuckDB's name of a value's type, its text, and a number as sent: its text is the nearest double's. */
+function jsonValue({ type, text, spelled }: Record<'type' | 'text' | 'spelled', string>): Value {
+  return {
+    presence: type,
+    text: `(case when ${type} = 'VARCHAR' then ${text} end)`,
+    number: `case when ${type} in ('BIGINT', 'UBIGINT', 'DOUBLE') then ${text} end`,
+    // The text of a null is null.
+    word: `case when ${type} in ('BOOLEAN', 'NULL') then coalesce(${text}, 'null') end`,
+    spelled,
+  };
 }
-
-/** A value as SQL: DuckDB's name of its type, its text, and a number as sent: its text is the nearest double's. */
-type Value = { readonly type: string; readonly text: string; readonly spelled: string };
 
 /** Returns a path as a JSON pointer (RFC 6901), in which a step that is a number means what it means in queries.ts. */
 function pointer(path: readonly string[]): string {
@@ -112,81 +108,18 @@ function pointer(path: readonly string[]): string {
 const spelledSql = String.raw`regexp_replace(enrichment::varchar,
   '((?:"(?:[^"\\]|\\.)*"|[^"0-9-])*)(-?[0-9][0-9.eE+-]*)?', '\1"\2"', 'g')[:-3]`;
 
-function valueSql(value: Value, check: Check): string {
-  const { type, text } = value;
-  switch (check.type) {
-    case 'text':
-      return `(${type} = 'VARCHAR' and ${textSql(text, check)})`;
-    case 'number':
-      return numberSql(value, check);
-    case 'word':
-      // The text of a null is null.
-      return `(${type} in ('BOOLEAN', 'NULL') and coalesce(${text}, 'null') in (${listOf(check.values)}))`;
-    case 'like':
-      return `(${type} = 'VARCHAR' and ${likeSql(text, check)})`;
-    case 'time':
-      throw new Error('only a column is a time');
-  }
-}
-
-function columnSql(column: Column, check: Check): string {
-  if (check.type === 'like') return likeSql(column, check);
-  if (check.type === 'word') throw new Error('no column is a word');
-  switch (columnTypes[column]) {
-    case 'text':
-      return textSql(column, check);
-    case 'number':
-      return keysSql(`${column}::varchar`, check);
-    case 'time':
-      return check.sign === '='
-        ? `${column} in (${check.values.map(instant).join(', ')})`
-        : `${column} ${check.sign} ${instant(check.values[0])}`;
-  }
-}
-
-type Ordered = Extract<Check, { sign: string }>;
-type Compared = { readonly sign: Ordered['sign']; readonly values: readonly string[] };
-
-function textSql(text: string, { sign, values }: Compared): string {
-  return sign === '='
-    ? `${text} in (${listOf(values)})`
-    : `${text} ${sign} ${literal(values[0] ?? '')}`;
-}
-
 /** Rounding keeps the order of numbers, so only those whose doubles are equal are compared exactly. */
-function numberSql({ type, text, spelled }: Value, check: Ordered): string {
-  const near = `try_cast(${text} as double)`;
-  const exact = keysSql(spelled, check);
-  const doubles = check.values.map(double);
-  const [isLess, isMore] = [check.sign.startsWith('<'), check.sign.startsWith('>')];
-  const compared =
-    check.sign === '='
-      ? `when ${near} not in (${doubles.join(', ')}) then false`
-      : `when ${near} < ${doubles[0]} then ${isLess} when ${near} > ${doubles[0]} then ${isMore}`;
-  return `case when coalesce(${type}, '') not in ('BIGINT', 'UBIGINT', 'DOUBLE') then false
-    ${compared} else ${exact} end`;
-}
-
-/** Compares the text of a number, or null. */
-function keysSql(text: string, { sign, values }: Ordered): string {
+function compareNumber({ number, spelled = number }: Value, { sign, values }: Compared): Sql {
+  const near = raw(`try_cast(${number} as double)`);
   const keys = { sign, values: values.map(numberKey) };
-  return textSql(coldNumberKeySql(text), keys);
-}
-
-function double(text: string): string {
-  return `${literal(String(Number(text)).replace('Infinity', 'inf'))}::double`;
-}
-
-function likeSql(text: string, { pattern }: Extract<Check, { type: 'like' }>): string {
-  const { folded, from, to } = foldPattern(pattern);
-  const lower = from === '' ? text : `translate(${text}, ${literal(from)}, ${literal(to)})`;
-  return `${lower} like ${literal(folded)} escape '\\'`;
-}
-
-function instant(text: string): string {
-  return `timestamptz ${literal(text)}`;
-}
-
-function listOf(texts: readonly string[]): string {
-  return texts.map(literal).join(', ');
+  const exact = compareText(coldNumberKeySql(spelled), keys, { isOneOf });
+  const doubles = values.map(
+    (value) => sql`${String(Number(value)).replace('Infinity', 'inf')}::double`,
+  );
+  const [isLess, isMore] = ['<', '>'].map((first) => raw(String(sign.startsWith(first))));
+  const compared =
+    sign === '='
+      ? sql`when ${near} not in (${join(doubles)}) then false`
+      : sql`when ${near} < ${doubles[0]} then ${isLess} when ${near} > ${doubles[0]} then ${isMore}`;
+  return sql`case when ${raw(`${number} is null then false`)} ${compared} else ${exact} end`;
 }

@@ -1,4 +1,3 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
 import { complements, digits, exponentDigits, shift } from '../../kernel/where/number-key.ts';
 
 // The keys of numbers, as kernel/where/number-key.ts makes them, in the SQL of both engines.
@@ -23,10 +22,10 @@ function part(n: 1 | 2): string {
 }
 
 /** Returns the key of a text in the SQL of PostgreSQL: that of a number of JSON, or null. */
-export function numberKeySql(text: Sql): Sql {
-  return sql`(select ${raw(key)} from (
-    select *, ${raw(`${strip.significant} as significant, ${strip.behind} as behind`)} from (
-      select *, ${raw(`${split.mantissa} as mantissa, ${split.exponent} as exponent`)}
+export function numberKeySql(text: string): string {
+  return `(select ${key} from (
+    select *, ${strip.significant} as significant, ${strip.behind} as behind from (
+      select *, ${split.mantissa} as mantissa, ${split.exponent} as exponent
       from (select ${text} as text offset 0) number offset 0
     ) number offset 0
   ) number)`;

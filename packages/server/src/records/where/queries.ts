@@ -1,58 +1,127 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { foldPattern } from '../../kernel/where/like.ts';
 import { numberKey } from '../../kernel/where/number-key.ts';
-import type { Check } from '../../kernel/where/where.ts';
+import type { Check, Sign } from '../../kernel/where/where.ts';
 import { numberKeySql } from './number-key.ts';
-import { type Column, type Comparison, columnTypes, type Place, type Where } from './where.ts';
+import type { Column, Comparison, Place, Where } from './where.ts';
 
-// This file turns a `where` into a condition of PostgreSQL on enrichment_records, which is true or false and never null.
-// Nothing in it throws, whatever a record holds: no part is cast before its type is known. The enrichment stays `json`,
-// because `jsonb` would change numbers.
+// This file turns a `where` into a condition on records, which is true or false and never null: `conditionOf` in the SQL
+// of any engine, `whereSql` in that of PostgreSQL. Nothing in it throws, whatever a record holds: no part is cast before
+// its type is known. DuckDB's engine is in cold-sql.ts.
 
-/** Returns the condition. All that comes from the caller is in its values. */
+/** What PostgreSQL and DuckDB say in different ways. What comes from the caller is in the values of each `Sql`. */
+export type WhereEngine = {
+  /** Returns what is null unless there is a value at the path. */
+  presence(path: readonly string[]): Sql;
+  /** Says whether the value at the path passes a test. */
+  valuePasses(path: readonly string[], test: Test): Sql;
+  /** Says whether the value at the path is an array of which some element passes a test. */
+  someElementPasses(path: readonly string[], test: Test): Sql;
+  /** Says whether a value of this type is one of these. */
+  isOneOf(value: string, values: readonly string[], type: string): Sql;
+  /** Compares a number exactly. */
+  compareNumber(value: Value, check: Compared): Sql;
+};
+
+/** A value in SQL. All but `presence` is null where it is of another type, too. */
+export type Value = Record<'presence' | 'text' | 'number' | 'word', string> & {
+  /** A number as it was sent, where `number` may be rounded. */
+  readonly spelled?: string;
+};
+
+type Test = (value: Value) => Sql;
+export type Compared = { readonly sign: Sign; readonly values: readonly string[] };
+
+/** Returns the condition for enrichment_records. */
 export function whereSql(where: Where): Sql {
+  return conditionOf(where, postgres);
+}
+
+/** Returns the condition in the SQL of an engine. */
+export function conditionOf(where: Where, engine: WhereEngine): Sql {
   switch (where.op) {
     case 'and':
-    case 'or':
-      return sql`(${join(where.terms.map(whereSql), ` ${where.op} `)})`;
+    case 'or': {
+      const terms = where.terms.map((term) => conditionOf(term, engine));
+      return sql`(${join(terms, ` ${where.op} `)})`;
+    }
     case 'not':
-      return sql`(not ${whereSql(where.term)})`;
-    case 'exists':
-      return 'column' in where.of
-        ? sql`(${raw(where.of.column)} is not null)`
-        : sql`(${at(where.of.path)} is not null)`;
+      return sql`(not ${conditionOf(where.term, engine)})`;
+    case 'exists': {
+      const { of } = where;
+      return sql`(${'column' in of ? raw(of.column) : engine.presence(of.path)} is not null)`;
+    }
     case 'compare':
-      return compareSql(where);
+      return compareSql(where, engine);
   }
 }
 
-/** Returns a text that two records share if a `where` finds their values equal; null for none, objects and arrays. */
-export function groupKeySql(of: Place): Sql {
-  if ('column' in of) return sql`'"' || ${raw(of.column)}`;
-  return sql`(select case json_typeof(found.value)
-      when 'string' then '"' || (found.value #>> '{}')
-      when 'number' then ${numberKeySql(raw('found.value::text'))}
-      when 'boolean' then found.value::text
-      when 'null' then 'null' end
-    from (select ${at(of.path)} as value offset 0) found)`;
+function compareSql({ of, isAny, isNegated, checks }: Comparison, engine: WhereEngine): Sql {
+  // The value may be null. It passes one of the checks, or is there and passes none.
+  const test: Test = (value) => {
+    const each = checks.map((check) => checkSql(value, check, engine));
+    const either = sql`coalesce(${join(each, ' or ')}, false)`;
+    return isNegated ? sql`(${raw(value.presence)} is not null and not ${either})` : either;
+  };
+  if ('column' in of) return test(columnValue(of.column));
+  return isAny ? engine.someElementPasses(of.path, test) : engine.valuePasses(of.path, test);
 }
 
-function compareSql(comparison: Comparison): Sql {
-  const { of, isAny } = comparison;
-  if ('column' in of)
-    return fits(comparison, raw(of.column), (check) => columnSql(of.column, check));
-  const value = at(of.path);
-  const test = fits(comparison, raw('found.value'), valueSql);
-  if (!isAny) return sql`(select ${test} from (select ${value} as value offset 0) found)`;
-  return sql`exists (select from json_array_elements(
-    case json_typeof(${value}) when 'array' then ${value} else '[]' end) as found(value) where ${test})`;
+/** A column is compared only with values of its own type, and never with a word. */
+function columnValue(column: Column): Value {
+  return { presence: column, text: column, number: `${column}::text`, word: 'null' };
 }
 
-/** Returns whether a value, which may be null, passes one of the checks, or is there and passes none. */
-function fits({ isNegated, checks }: Comparison, value: Sql, toSql: (check: Check) => Sql): Sql {
-  const either = sql`coalesce(${join(checks.map(toSql), ' or ')}, false)`;
-  return isNegated ? sql`(${value} is not null and not ${either})` : either;
+function checkSql(value: Value, check: Check, engine: WhereEngine): Sql {
+  switch (check.type) {
+    case 'text':
+      return compareText(value.text, check, engine);
+    case 'number':
+      return engine.compareNumber(value, check);
+    case 'word':
+      return engine.isOneOf(value.word, check.values, 'text');
+    case 'time':
+      return compareAs('timestamptz', engine)(value.text, check);
+    case 'like': {
+      const { folded, from, to } = foldPattern(check.pattern);
+      const lower = sql`translate(${raw(value.text)}, ${from}::text, ${to}::text)`;
+      return sql`${lower} collate "C" like ${folded}::text escape '\\'`;
+    }
+  }
 }
+
+/** Compares texts, or the keys of numbers, by their bytes. */
+export function compareText(text: string, check: Compared, engine: Lists): Sql {
+  return compareAs('text', engine)(`${text} collate "C"`, check);
+}
+
+type Lists = Pick<WhereEngine, 'isOneOf'>;
+
+function compareAs(type: string, engine: Lists) {
+  return (value: string, { sign, values }: Compared): Sql =>
+    sign === '='
+      ? engine.isOneOf(value, values, type)
+      : sql`${raw(`${value} ${sign}`)} ${values[0]}::${raw(type)}`;
+}
+
+/** The enrichment stays `json`, because `jsonb` would change numbers. */
+const postgres: WhereEngine = {
+  presence: at,
+  valuePasses: (path, test) =>
+    sql`(select ${test(found)} from (select ${at(path)} as value offset 0) found)`,
+  someElementPasses: (path, test) => sql`exists (select from json_array_elements(
+    case json_typeof(${at(path)}) when 'array' then ${at(path)} else '[]' end) as found(value) where ${test(found)})`,
+  // As an array, any number of values is one parameter of the same statement.
+  isOneOf: (value, values, type) => sql`${raw(value)} = any(${[...values]}::${raw(type)}[])`,
+  compareNumber,
+};
+
+const found: Value = {
+  presence: 'found.value',
+  text: `(case json_typeof(found.value) when 'string' then found.value #>> '{}' end)`,
+  number: `case json_typeof(found.value) when 'number' then found.value::text end`,
+  word: 'found.value::text',
+};
 
 /** Returns the value at a path, where a number is an element or a key. `#>` would take -1 and 01 for elements, too. */
 function at(path: readonly string[]): Sql {
@@ -65,56 +134,15 @@ function at(path: readonly string[]): Sql {
   );
 }
 
-function valueSql(check: Check): Sql {
-  const text = sql`(found.value #>> '{}')`;
-  switch (check.type) {
-    case 'text':
-      return sql`(json_typeof(found.value) = 'string' and ${textSql(text, check)})`;
-    case 'number':
-      return numberSql(
-        sql`case json_typeof(found.value) when 'number' then found.value::text end`,
-        check,
-      );
-    case 'word':
-      return sql`found.value::text = any(${[...check.values]}::text[])`;
-    case 'like':
-      return sql`(json_typeof(found.value) = 'string' and ${likeSql(text, check)})`;
-    case 'time':
-      throw new Error('only a column is a time');
-  }
-}
-
-function columnSql(column: Column, check: Check): Sql {
-  const value = raw(column);
-  if (check.type === 'like') return likeSql(value, check);
-  if (check.type === 'word') throw new Error('no column is a word');
-  switch (columnTypes[column]) {
-    case 'text':
-      return textSql(value, check);
-    case 'number':
-      return numberSql(sql`${value}::text`, check);
-    case 'time':
-      return sql`${value} ${raw(check.sign)} ${oneOf(check, 'timestamptz')}`;
-  }
-}
-
-type Ordered = Extract<Check, { sign: string }>;
-type Compared = { readonly sign: Ordered['sign']; readonly values: readonly string[] };
-
-function textSql(text: Sql, check: Ordered): Sql {
-  return sql`${text} collate "C" ${raw(check.sign)} ${oneOf(check, 'text')}`;
-}
-
-/** `text` is that of a number, or null. */
-function numberSql(text: Sql, { sign, values }: Compared): Sql {
+function compareNumber({ number }: Value, { sign, values }: Compared): Sql {
   const keys = { sign, values: values.map(numberKey) };
-  const exact = sql`${numberKeySql(raw('sent.text'))} collate "C" ${raw(sign)} ${oneOf(keys, 'text')}`;
-  if (!values.every(isShort))
-    return sql`(select ${exact} from (select ${text} as text offset 0) sent)`;
+  const exact = compareText(numberKeySql('sent.text'), keys, postgres);
+  const sent = raw(`(select ${number} as text offset 0) sent`);
+  if (!values.every(isShort)) return sql`(select ${exact} from ${sent})`;
+  const short = compareAs('numeric', postgres)('sent.text::numeric', { sign, values });
   // To make the key takes ten times as long as this, which compares as exactly and has room for what it casts.
   return sql`(select case when length(sent.text) > ${shortNumber} or lower(sent.text) like '%e%' then ${exact}
-      else sent.text::numeric ${raw(sign)} ${oneOf({ sign, values }, 'numeric')} end
-    from (select ${text} as text offset 0) sent)`;
+    else ${short} end from ${sent})`;
 }
 
 const shortNumber = 40;
@@ -124,13 +152,13 @@ function isShort(value: string): boolean {
   return value.length <= shortNumber && !/e[+-]?\d{4}/i.test(value);
 }
 
-function oneOf({ sign, values }: Compared, type: string): Sql {
-  if (sign === '=') return sql`any(${[...values]}::${raw(type)}[])`;
-  return sql`${values[0]}::${raw(type)}`;
-}
-
-function likeSql(text: Sql, { pattern }: Extract<Check, { type: 'like' }>): Sql {
-  const { folded, from, to } = foldPattern(pattern);
-  const lower = sql`translate(${text}, ${from}::text, ${to}::text)`;
-  return sql`${lower} collate "C" like ${folded}::text escape '\\'`;
+/** Returns a text that two records share if a `where` finds their values equal; null for none, objects and arrays. */
+export function groupKeySql(of: Place): Sql {
+  if ('column' in of) return sql`'"' || ${raw(of.column)}`;
+  return sql`(select case json_typeof(found.value)
+      when 'string' then '"' || (found.value #>> '{}')
+      when 'number' then ${raw(numberKeySql('found.value::text'))}
+      when 'boolean' then found.value::text
+      when 'null' then 'null' end
+    from (select ${at(of.path)} as value offset 0) found)`;
 }
