@@ -1,12 +1,15 @@
+import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
 import { countSlice } from '../read/sum-segments.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import { listIslands } from '../steps/queries.ts';
+import { coldLabelConditions } from './cold-sql.ts';
 import { selectSlice } from './queries.ts';
 import type { DayWindow, KeyRange, Slice } from './slice.ts';
 
@@ -79,4 +82,36 @@ test.each([
   expect(islands.reduce((sum, { count }) => sum + count, 0)).toBe(beyond.length);
   const frozen = { ...slice, tenant: 'cold', kind: 'k2' };
   expect((await countSlice(db, frozen, cold)).count).toBe(own.length / 2);
+});
+
+const awkward = [
+  "'",
+  "''",
+  '"',
+  '\\',
+  "\\'",
+  '\n',
+  '\r',
+  '\u0001',
+  '\u007F',
+  '$$',
+  ';--',
+  '\u{FEFF}',
+  '\u{1F600}',
+];
+const unit = fc.oneof(fc.constantFrom(...awkward), fc.string({ unit: 'binary', maxLength: 2 }));
+const anyText = fc.string({ unit }).filter((text) => !text.includes('\0'));
+
+test('DuckDB compares with any text as it is', async () => {
+  const property = fc.asyncProperty(fc.array(anyText, { minLength: 1 }), async (texts) => {
+    const each = texts.map((text) => {
+      const slice = { kind: text, where: `kind = ${JSON.stringify(text)}`, tenants: null };
+      const bytes = Buffer.from(text).toString('hex');
+      return `select ${coldLabelConditions(slice).join(' and ')} as fits
+        from (select decode(unhex('${bytes}')) as kind)`;
+    });
+    const rows = await cold.duckdb.run(each.join(' union all '));
+    expect(rows).toEqual(texts.map(() => ({ fits: true })));
+  });
+  await fc.assert(property, { numRuns: runs(50) });
 });

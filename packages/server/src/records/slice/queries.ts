@@ -4,6 +4,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import { datasetNames } from '../values.ts';
 import { parseGroup, parseWhere } from '../where/parse.ts';
 import { groupKeySql, whereSql } from '../where/queries.ts';
+import type { Place, Where } from '../where/where.ts';
 import {
   type Beside,
   type DayWindow,
@@ -18,11 +19,31 @@ import {
 } from './slice.ts';
 
 // This file expresses a slice as conditions of PostgreSQL on tables with the columns tenant, store and day or
-// occurred_at.
+// occurred_at. What is given a `SliceEngine` says the same in the SQL of DuckDB, whose engine is in cold-sql.ts.
+
+/** What PostgreSQL and DuckDB say in different ways. */
+export type SliceEngine = {
+  where(where: Where): Sql;
+  groupKey(of: Place): Sql;
+  /** Computes what is said of `place`, a number from 0 to 99 that a text always gets. */
+  withPlace(hashed: Sql, said: Sql): Sql;
+  /** Compares the key of a row with another. */
+  compareKey(key: RowKey, sign: '>=' | '<', column: DayColumn): Sql;
+  inWindows(windows: readonly DayWindow[], column: DayColumn): Sql;
+  /** The month of a record, as text. */
+  readonly month: Sql;
+  /** Returns a column of the table as finished text, or as a number. */
+  column(column: StoredColumn): Sql;
+};
+
+/** A tenant, a store, and the beginning of a day as a column has it. */
+type RowKey = { readonly tenant: string | undefined; readonly store: string; readonly at: Sql };
+
+type StoredColumn = Exclude<RecordColumn, 'month' | 'datasets' | 'split'>;
 
 /** The conditions for tables that count store-days, which know no labels, without a dataset; `fromDays` is for all. */
 export function dayConditions(slice: Slice): Sql[] {
-  return [...sliceConditions(slice, dayColumn), ...windowConditions(slice, dayColumn)];
+  return placeConditions(slice, dayColumn);
 }
 
 type DayTable = 'leaf_days' | 'tenant_days' | 'segment_days';
@@ -56,15 +77,16 @@ export function fromRecords(slice: Slice): Sql {
  * Returns the conditions for enrichment_records, for a slice without a dataset; `fromRecords` is for all.
  */
 export function recordConditions(slice: Slice): Sql[] {
-  return [
-    ...sliceConditions(slice, timeColumn),
-    ...windowConditions(slice, timeColumn),
-    ...labelConditions(slice),
-  ];
+  return [...placeConditions(slice, timeColumn), ...labelConditions(slice)];
+}
+
+/** Returns the conditions on the tenant, the store and the day. */
+export function placeConditions(slice: Slice, column: DayColumn, engine = postgres): Sql[] {
+  return [...sliceConditions(slice, column, engine), ...windowConditions(slice, column, engine)];
 }
 
 /** Returns the conditions on what only a record itself tells. */
-export function labelConditions(slice: Slice): Sql[] {
+export function labelConditions(slice: Slice, engine = postgres): Sql[] {
   const { kind, source, eventId, where: own, largerThan, recordedBefore, recordedFrom } = slice;
   const { split, shares } = slice;
   const conditions: Sql[] = [];
@@ -77,24 +99,26 @@ export function labelConditions(slice: Slice): Sql[] {
   }
   if (recordedFrom !== undefined) conditions.push(sql`recorded_at >= ${recordedFrom}::timestamptz`);
   if (split !== undefined && shares !== undefined) {
-    conditions.push(sql`${splitSql({ ...slice, shares })} = ${split}`);
+    conditions.push(sql`${splitSql({ ...slice, shares }, engine)} = ${split}`);
   }
-  if (own !== undefined) conditions.push(whereSql(parseWhere(own)));
-  if (slice.beside !== undefined) conditions.push(besideSql(slice, slice.beside));
+  if (own !== undefined) conditions.push(engine.where(parseWhere(own)));
+  if (slice.beside !== undefined) conditions.push(besideSql(slice, slice.beside, engine));
   return conditions;
 }
 
-function besideSql(slice: Slice, beside: Beside): Sql {
+/** Without other terms `recorded_at` is compared alone, so that DuckDB passes over row groups that are older. */
+function besideSql(slice: Slice, beside: Beside, engine: SliceEngine): Sql {
   const { windows, recordedBefore, where: own } = beside.unlike;
-  const alike = [raw('true')];
-  if (windows !== undefined) alike.push(inWindows(windows, timeColumn));
+  const alike: Sql[] = [];
+  if (windows !== undefined) alike.push(engine.inWindows(windows, timeColumn));
   if (recordedBefore !== undefined) {
     alike.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
   }
-  if (own !== undefined) alike.push(whereSql(parseWhere(own)));
-  if (beside.op === 'outside') return sql`not (${join(alike, ' and ')})`;
+  if (own !== undefined) alike.push(engine.where(parseWhere(own)));
+  const all = alike.length === 0 ? raw('true') : join(alike, ' and ');
+  if (beside.op === 'outside') return sql`not (${all})`;
   if (!isSplit(slice)) throw new Error('the slice has no splits');
-  return sql`${join(alike, ' and ')} and ${splitSql(slice)} <> ${splitSql(beside.of)}`;
+  return sql`${all} and ${splitSql(slice, engine)} <> ${splitSql(beside.of, engine)}`;
 }
 
 /** Selects hot records in the order of their keys. `row` says what of each; `columnSql` makes it. */
@@ -113,56 +137,41 @@ export function selectSlice(slice: Slice, row: Sql): Sql {
 }
 
 /** Returns a column as finished text, so that all who write it give the same bytes. Numbers stay numbers. */
-export function columnSql(column: RecordColumn, slice: Slice): Sql {
-  switch (column) {
-    case 'month': {
-      const month = onlyMonth(slice);
-      return month === null
-        ? raw(`to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`)
-        : sql`${month}::text`;
-    }
-    case 'occurred_at':
-    case 'recorded_at':
-      return instantText(column);
-    case 'datasets':
-      return datasetsSql(slice);
-    case 'split':
-      return isSplit(slice) ? splitSql(slice) : raw('null::text');
-    case 'tenant':
-    case 'store':
-    case 'event_id':
-    case 'kind':
-    case 'source':
-    case 'model':
-    case 'confidence':
-    case 'bytes':
-    case 'enrichment':
-      return raw(column);
+export function columnSql(column: RecordColumn, slice: Slice, engine = postgres): Sql {
+  if (column === 'month') {
+    const month = onlyMonth(slice);
+    return month === null ? engine.month : sql`${month}::text`;
   }
+  if (column === 'datasets') return datasetsSql(slice, engine);
+  if (column === 'split') return isSplit(slice) ? splitSql(slice, engine) : raw('null::text');
+  return engine.column(column);
 }
 
-function datasetsSql(slice: Slice): Sql {
+function datasetsSql(slice: Slice, engine: SliceEngine): Sql {
   const each = datasetNames.flatMap((dataset) => {
     if (slice.tags === undefined) return [];
     const windows = taggedWindows({ ...slice, dataset }, slice.range);
     if (windows.length === 0) return [];
-    return [sql`case when ${inWindows(windows, timeColumn)} then ${raw(`'${dataset}'`)} end`];
+    const isIn = engine.inWindows(windows, timeColumn);
+    return [sql`case when ${isIn} then ${raw(`'${dataset}'`)} end`];
   });
   return each.length === 0 ? raw('null::text') : sql`nullif(concat_ws(';', ${join(each)}), '')`;
 }
 
 /** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
-export function splitSql({ shares: { train, validation }, groupBy }: SplitSlice): Sql {
-  const hashed = sql`coalesce(${ownGroupSql({ groupBy })}, event_id)`;
-  return sql`(select case
-      when hashed.place < ${raw(String(train))} then 'train'
-      when hashed.place < ${raw(String(train + validation))} then 'validation' else 'test' end
-    from (select (('x' || left(md5(${hashed}), 8))::bit(32)::bigint * 100) >> 32 as place offset 0) hashed)`;
+export function splitSql(
+  { shares: { train, validation }, groupBy }: SplitSlice,
+  engine = postgres,
+): Sql {
+  const hashed = sql`coalesce(${ownGroupSql({ groupBy }, engine)}, event_id)`;
+  const split = raw(`case when place < ${train} then 'train'
+    when place < ${train + validation} then 'validation' else 'test' end`);
+  return engine.withPlace(hashed, split);
 }
 
 /** The text that the records of a group share; null for one that is a group of its own. */
-export function ownGroupSql({ groupBy }: Pick<Slice, 'groupBy'>): Sql {
-  return groupBy === undefined ? raw('null::text') : groupKeySql(parseGroup(groupBy));
+export function ownGroupSql({ groupBy }: Pick<Slice, 'groupBy'>, engine = postgres): Sql {
+  return groupBy === undefined ? raw('null::text') : engine.groupKey(parseGroup(groupBy));
 }
 
 /** The conditions of a tenant and a store. `tenants` null sets no limit, while an empty list selects nothing. */
@@ -184,14 +193,14 @@ export function where(conditions: readonly Sql[]): Sql {
 }
 
 /** The column that tells the day, its type, and how the beginning of a day is written as its value. */
-type DayColumn = {
+export type DayColumn = {
   readonly name: Sql;
   readonly type: 'date' | 'timestamptz';
   start(day: string): Sql;
 };
 
 const dayColumn: DayColumn = { name: raw('day'), type: 'date', start: (day) => sql`${day}::date` };
-const timeColumn: DayColumn = {
+export const timeColumn: DayColumn = {
   name: raw('occurred_at'),
   type: 'timestamptz',
   start: (day) => sql`${midnight(day, 'timestamptz')}::timestamptz`,
@@ -211,12 +220,12 @@ function findRows(
   slice: Slice,
   more: readonly Sql[],
 ): { rows: Sql; isPlaced: boolean } {
-  const conditions = [...sliceConditions(slice, column), ...more];
+  const conditions = [...sliceConditions(slice, column, postgres), ...more];
   const windows = slice.dataset === undefined ? [] : taggedWindows(slice, slice.range);
   const ofStores = windows.filter(({ store }) => store !== null);
   const [own, day] = [raw(table), column.name];
   if (ofStores.length <= fewWindows) {
-    const all = [...conditions, ...windowConditions(slice, column)];
+    const all = [...conditions, ...windowConditions(slice, column, postgres)];
     return { rows: sql`from ${own} ${where(all)}`, isPlaced: false };
   }
   const ofWindow = [
@@ -248,25 +257,26 @@ export function unnestWindows(
   return sql`unnest(${windows.map(({ store }) => store)}::text[], ${of('from')}, ${of('until')})`;
 }
 
-function windowConditions(slice: Slice, column: DayColumn): Sql[] {
+function windowConditions(slice: Slice, column: DayColumn, engine: SliceEngine): Sql[] {
   if (slice.dataset === undefined) return [];
-  return [inWindows(taggedWindows(slice, slice.range), column)];
+  return [engine.inWindows(taggedWindows(slice, slice.range), column)];
 }
 
-function sliceConditions(slice: Slice, column: DayColumn): Sql[] {
-  const { tenant, from, until, range } = slice;
+function sliceConditions(slice: Slice, column: DayColumn, engine: SliceEngine): Sql[] {
+  const { from, until, range } = slice;
   const conditions = tenantConditions(slice);
   if (from !== undefined) conditions.push(sql`${column.name} >= ${column.start(from)}`);
   if (until !== undefined) conditions.push(sql`${column.name} < ${column.start(until)}`);
-  if (range !== undefined) conditions.push(...inRange(tenant, range, column));
+  if (range !== undefined) conditions.push(...inRange({ ...slice, range }, column, engine));
   return conditions;
 }
 
 function inRange(
-  tenant: string | undefined,
-  { first, last, minDay, maxDay }: KeyRange,
+  { tenant, range }: Slice & { range: KeyRange },
   column: DayColumn,
+  engine: SliceEngine,
 ): Sql[] {
+  const { first, last, minDay, maxDay } = range;
   const start = column.start(first.day);
   const end = column.start(dayAfter(last.day));
   const { name } = column;
@@ -274,16 +284,16 @@ function inRange(
     return [sql`store = ${first.store}`, sql`${name} >= ${start}`, sql`${name} < ${end}`];
   }
   return [
-    sql`(tenant, store, ${name}) >= (${tenant}, ${first.store}, ${start})`,
-    sql`(tenant, store, ${name}) < (${tenant}, ${last.store}, ${end})`,
-    // A range of what came lately has days of one month alone. By these PostgreSQL also leaves out whole months.
+    engine.compareKey({ tenant, store: first.store, at: start }, '>=', column),
+    engine.compareKey({ tenant, store: last.store, at: end }, '<', column),
+    // A range of what came lately has days of one month alone. By these whole months, and row groups, are left out.
     sql`${name} >= ${column.start(minDay)}`,
     sql`${name} < ${column.start(dayAfter(maxDay))}`,
   ];
 }
 
 /** Returns one condition for all windows. */
-function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
+export function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
   if (windows.length === 0) return raw('false');
   const each = windows.map(({ store, from, until }) => {
     const days = sql`${column.name} >= ${column.start(from)} and ${column.name} < ${column.start(until)}`;
@@ -291,3 +301,16 @@ function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
   });
   return sql`(${join(each, ' or ')})`;
 }
+
+const postgres: SliceEngine = {
+  where: whereSql,
+  groupKey: groupKeySql,
+  withPlace: (hashed, said) => sql`(select ${said} from (
+    select (('x' || left(md5(${hashed}), 8))::bit(32)::bigint * 100) >> 32 as place offset 0) hashed)`,
+  compareKey: ({ tenant, store, at }, sign, { name }) =>
+    sql`(tenant, store, ${name}) ${raw(sign)} (${tenant}, ${store}, ${at})`,
+  inWindows,
+  month: raw(`to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`),
+  column: (column) =>
+    column === 'occurred_at' || column === 'recorded_at' ? instantText(column) : raw(column),
+};
