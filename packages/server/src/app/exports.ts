@@ -5,12 +5,12 @@ import { actorOfToken, auditLocally } from '../access/index.ts';
 import {
   addExportRoutes,
   addScheduleRoutes,
-  createExportKind,
   createSchemaFinder,
   findTarget,
   openTarget,
   parseTarget,
   type ReportRun,
+  startExportJobs,
   startSchedules,
   startSweeps,
   type WorkContext,
@@ -22,7 +22,6 @@ import { createGate } from '../kernel/gate.ts';
 import { createDuckDb, type DuckDb, fileLiteral } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
-import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
 import type { Log } from '../platform/log.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { type Host, readNotes, routeTools, secretBox } from './host.ts';
@@ -41,7 +40,7 @@ const encodedAtOnce = 2;
 export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
   const { settings, log, db, cold, paceOf } = host;
   let schedules: Repeated | undefined;
-  let runner: HeldRunner | undefined;
+  let runner: ReturnType<typeof startExportJobs> | undefined;
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
     start() {
@@ -56,7 +55,7 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
         spoolDir: cold.spoolDir,
         encoders: createGate(encodedAtOnce),
       };
-      const kind = createExportKind({
+      const context: WorkContext = {
         db,
         source,
         store: cold.store,
@@ -66,12 +65,12 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
         days: settings.exportDays,
         perTenant: settings.exportJobsPerTenant,
         openTarget: targetOpener(host),
-      });
+      };
       const onEnded = () => {
         sweeps?.poke();
         schedules?.poke();
       };
-      runner = startHeldJobs(db, kind, { log, places: settings.exportJobs, onEnded });
+      runner = startExportJobs(context, { log, places: settings.exportJobs, onEnded });
       schedules = startSchedules({
         db,
         source,

@@ -1,6 +1,6 @@
 export { exportFigures } from './figures.ts';
 export type { WorkContext } from './jobs/context.ts';
-export { createExportKind } from './jobs/do-job.ts';
+export { startExportJobs } from './jobs/hold-jobs.ts';
 export { listExportsAsJobs, listOpenExports } from './jobs/list.ts';
 export { listEndedExports } from './jobs/queries.ts';
 export { listGoneDeliveries, noteGoneExports, startSweeps } from './jobs/sweep.ts';

@@ -1,7 +1,6 @@
 import { AppError, errorCatalogue } from '../../kernel/errors.ts';
 import type { AuditLocally } from '../../platform/audit.ts';
 import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
-import type { Fault } from '../../platform/jobs/held.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
 import {
   fromFileSystem,
@@ -9,7 +8,7 @@ import {
   type ObjectStore,
   systemCode,
 } from '../../platform/objects/objects.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import type { KeyRange, Slice } from '../../records/index.ts';
 import type { ExportSource } from '../encode/rows.ts';
@@ -41,6 +40,21 @@ export type WorkContext = {
     readonly id: string;
   }) => Promise<{ readonly place: string; readonly store: ObjectStore }>;
 };
+
+/** What the work on a job has for as long as it holds the job. */
+export type Hold = {
+  /** Aborts when the job is lost, its session is lost, or the process stops. */
+  readonly signal: AbortSignal;
+  /** Writes in a transaction as long as the job is held. Throws `JobLost` when it is not. */
+  readonly write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>;
+  /** Says how to find out how far the job is, which is stored now and then. */
+  readonly showProgress: (now: () => JobProgress) => void;
+};
+
+export type JobProgress = { readonly rows: number; readonly bytes: number };
+
+/** Why an attempt ended, as callers may see it. `isPassing` says that another attempt may end better. */
+export type Fault = { readonly code: string; readonly text: string; readonly isPassing: boolean };
 
 const mistake = 'The service made a mistake. The log has it under exportId.';
 

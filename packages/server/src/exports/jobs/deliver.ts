@@ -4,14 +4,13 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../kernel/errors.ts';
-import type { Hold } from '../../platform/jobs/held.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import { inSpoolFolder, putBytes } from '../../platform/objects/spool.ts';
 import { compress, compressTail } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import { linesOf } from '../typed/fill-row.ts';
-import type { WorkContext } from './context.ts';
+import type { Hold, WorkContext } from './context.ts';
 import type { StoredJob } from './job.ts';
 import { type DonePart, goOn } from './queries.ts';
 

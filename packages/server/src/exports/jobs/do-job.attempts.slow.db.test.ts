@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { holdPace } from '../../../test/held-pace.ts';
-import { JobLost, whileHeld } from '../../platform/jobs/held.ts';
-import { failJob, updateProgress } from '../../platform/jobs/held-queries.ts';
 import { fromFileSystem, storeUnavailable } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { cutParts } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import type { WorkContext } from './context.ts';
-import { cancelOpenJob, exportJobs, listObjects } from './queries.ts';
+import { JobLost, whileHeld } from './hold-jobs.ts';
+import { failJob, updateProgress } from './hold-queries.ts';
+import { cancelOpenJob, listObjects } from './queries.ts';
 import { noteGoneExports } from './sweep.ts';
 import { useTestExports } from './testing/test-exports.ts';
 
@@ -189,18 +189,15 @@ describe('an attempt', () => {
   test('writes nothing any more once another has the job', async () => {
     const { id } = await csv();
     const first = await exports.take();
-    const hold = { table: exportJobs, held: first.job };
-    await whileHeld(exports.db, hold, async () => {});
+    await whileHeld(exports.db, first.job, async () => {});
     await first.session.close();
     const second = await exports.take();
     expect(second.job.id).toBe(id);
     const write = vi.fn();
-    await expect(whileHeld(exports.db, hold, write)).rejects.toThrow(JobLost);
+    await expect(whileHeld(exports.db, first.job, write)).rejects.toThrow(JobLost);
     expect(write).not.toHaveBeenCalled();
-    expect(await updateProgress(exports.db, exportJobs, first.job, { rows: 1, bytes: 1 })).toBe(
-      false,
-    );
-    await failJob(exports.db, exportJobs, first.job, { code: 'internal_error', text: 'late' });
+    expect(await updateProgress(exports.db, first.job, { rows: 1, bytes: 1 })).toBe(false);
+    await failJob(exports.db, first.job, { code: 'internal_error', text: 'late' });
     expect(await exports.job(id)).toMatchObject({ state: 'running', rows_done: 0, error: null });
     await exports.attempt(second);
     expect((await exports.job(id)).state).toBe('completed');

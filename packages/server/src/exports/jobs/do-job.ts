@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
-import type { Held } from '../../platform/jobs/held-queries.ts';
 import { putBytes } from '../../platform/objects/spool.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
@@ -14,11 +12,11 @@ import type { FileFormat } from '../formats/format.ts';
 import type { Manifest } from '../jobs.contract.ts';
 import { linesOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
-import { toFault, type WorkContext } from './context.ts';
+import type { Hold, JobProgress, WorkContext } from './context.ts';
 import { cutNews } from './cut-news.ts';
 import { type Delivery, deliver } from './deliver.ts';
 import { setDelivery } from './delivery-queries.ts';
-import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
+import { type FileEnds, type Held, partKey, type StoredJob, type StoredManifest } from './job.ts';
 import { addFile, makeParts } from './make-parts.ts';
 import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
@@ -27,25 +25,11 @@ import { isReadBack } from './write-part.ts';
 
 type JobCall = Hold & { readonly job: StoredJob & Held };
 
-/** Export jobs: one process makes the parts of a file, because the hash of the file goes through them in their order. */
-export function createExportKind(context: WorkContext): HeldKind<StoredJob> {
-  const { perTenant, backoffSeconds, source } = context;
-  return {
-    title: 'export',
-    idField: 'exportId',
-    table: queries.exportJobs,
-    perTenant,
-    backoffSeconds,
-    doJob: (job, hold) => doJob(context, { ...hold, job }),
-    toFault: (error) => toFault(error, source.spoolDir),
-  };
-}
-
 /**
  * Does all that is left of a job: cuts the slice, counts it, makes missing parts, and completes it if the file holds
  * what was pinned. Throws `export_mismatch`, `store_fenced`, `JobLost`, and what an attempt may fail with.
  */
-async function doJob(context: WorkContext, call: JobCall): Promise<void> {
+export async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, write } = call;
   const format = (context.createFormat ?? createFormat)({
     ...job.options,

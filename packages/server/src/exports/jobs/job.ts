@@ -1,5 +1,4 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import type { Held } from '../../platform/jobs/held-queries.ts';
 import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
@@ -8,6 +7,9 @@ import type { ExportJob, Manifest, TypedSchema } from '../jobs.contract.ts';
 
 /** Identifies a job in all statements about it and its parts. */
 export type JobId = { readonly tenant: string; readonly id: string };
+
+/** A job as the process that works on it knows it. */
+export type Held = JobId & { readonly runner: string };
 
 /** The dataset version of an export, as it was when the job was made. */
 export type JobVersion = {

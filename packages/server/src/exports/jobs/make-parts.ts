@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises';
 import { createGate } from '../../kernel/gate.ts';
-import type { JobProgress } from '../../platform/jobs/held.ts';
 import {
   type ByteSink,
   isObjectFault,
@@ -10,7 +9,7 @@ import {
   systemCode,
 } from '../../platform/objects/objects.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
-import type { WorkContext } from './context.ts';
+import type { JobProgress, WorkContext } from './context.ts';
 import type { DonePart, PartObject, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
 

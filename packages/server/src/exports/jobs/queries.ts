@@ -1,5 +1,4 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import { type HeldTable, isLocked } from '../../platform/jobs/held-queries.ts';
 import {
   findJobRow,
   isOfTenants,
@@ -10,7 +9,7 @@ import {
 } from '../../platform/jobs/listed-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks, areObjectsHeld } from '../../platform/postgres/locks.ts';
+import { advisoryLocks, areObjectsHeld, isHeldLock } from '../../platform/postgres/locks.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../values.ts';
@@ -37,18 +36,11 @@ const shownColumns = sql`tenant, id, format, ${shownState} as state, request, op
   error_code, error, token_id, attempts, failures`;
 
 /** The columns of `StoredJob`. */
-const jobColumns = sql`${shownColumns}, slice, ends, manifest, typed_schema`;
+export const jobColumns = sql`${shownColumns}, slice, ends, manifest, typed_schema`;
 
-/** Where export jobs are stored. */
-export const exportJobs: HeldTable = {
-  name: 'exports',
-  columns: jobColumns,
-  doneOf: ({ tenant, id }) => sql`
-    select coalesce(sum(rows), 0)::bigint as rows, coalesce(sum(size_bytes), 0)::bigint as bytes
-    from export_parts where tenant = ${tenant} and export_id = ${id} and rows is not null`,
-  lock: 'exportJobs',
-  takingLock: 'exportJobTaking',
-};
+/** Whether any session holds the lock of the job `j`. The locks are read once for the whole statement. */
+export const isWorkedOn = sql`(hashtext(j.id)::bigint & 4294967295)::oid in (
+  select objid from pg_locks where ${isHeldLock('exportJobs')})`;
 
 const source: JobSource = { name: 'exports', requestedAt: 'created_at', isInReach: isOfTenants };
 
@@ -358,7 +350,7 @@ export async function completeJob(
 export async function listSweepable(db: Queryable, limit: number): Promise<JobId[]> {
   return db.query<JobId>(sql`
     select j.tenant, j.id from exports j
-    where j.files_removed_at is null and j.expires_at <= now() and not ${isLocked(exportJobs.lock)}
+    where j.files_removed_at is null and j.expires_at <= now() and not ${isWorkedOn}
       and not ${areObjectsHeld}
     order by random() limit ${limit}`);
 }

@@ -6,14 +6,14 @@ import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { planOf, testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import { onGone } from '../../app/retention.ts';
-import { findNextJob } from '../../platform/jobs/held-queries.ts';
 import { createLog } from '../../platform/log.ts';
-import type { Connection, Session } from '../../platform/postgres/database.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
+import { findNextJob } from './hold-queries.ts';
 import { jobFolder, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
-import { cancelOpenJob, exportJobs, lockQueue, pruneJobs } from './queries.ts';
+import { cancelOpenJob, lockQueue, pruneJobs } from './queries.ts';
 import { hasLost, noteGoneExports, sweep } from './sweep.ts';
 import { useTestExports } from './testing/test-exports.ts';
 
@@ -153,7 +153,7 @@ test('jobs of more than 90 days are forgotten when their files are gone', async 
 
 // What schedules delivered is kept: of all tables of jobs this one alone grows for ever.
 testOnOneServer('no look goes through all jobs that ever were', async () => {
-  const next = await planOf(exports.db, (db) => findNextJob(db as Session, exportJobs, 2));
+  const next = await planOf(exports.db, (db) => findNextJob(db, 2));
   expect(next).toContain('Index Only Scan Backward using exports_turns_idx');
   expect(await planOf(exports.db, pruneJobs)).toContain('exports_prunable_idx');
 });

@@ -1,8 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
-import type { Hold } from '../../platform/jobs/held.ts';
-import type { Held } from '../../platform/jobs/held-queries.ts';
 import { inSpoolFolder } from '../../platform/objects/spool.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
 import { measureSlice, type Slice } from '../../records/index.ts';
@@ -10,8 +8,8 @@ import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
 import { compress } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import type { Compression } from '../values.ts';
-import type { WorkContext } from './context.ts';
-import { partKey, type StoredJob } from './job.ts';
+import type { Hold, WorkContext } from './context.ts';
+import { type Held, partKey, type StoredJob } from './job.ts';
 import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
 
 export type PartCall = {

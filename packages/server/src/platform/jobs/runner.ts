@@ -48,7 +48,7 @@ export type JobKind<Job extends queries.JobState, Share> = {
 };
 
 /** How often to look without a poke: for jobs that other processes queue, or leave behind when they are killed. */
-export const lookMillis = 2000;
+const lookMillis = 2000;
 
 /** Does the jobs of a kind until it is stopped. Every process whose role it is does this. */
 export function startJobs<Job extends queries.JobState, Share>(

@@ -6,7 +6,6 @@ import { testActor } from '../../../../test/actor.ts';
 import { createTestDatabase } from '../../../../test/database.ts';
 import { use } from '../../../../test/use.ts';
 import { createGate } from '../../../kernel/gate.ts';
-import { attemptJob, type TakenJob, takeNextJob } from '../../../platform/jobs/held.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createStoreFence } from '../../../platform/objects/fence.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
@@ -19,9 +18,8 @@ import { createSchemaFinder } from '../../typed/find-schema.ts';
 import type { ExportFormat } from '../../values.ts';
 import type { WorkContext } from '../context.ts';
 import { createJob } from '../create.ts';
-import { createExportKind } from '../do-job.ts';
 import { piecesOf } from '../file.ts';
-import type { StoredJob } from '../job.ts';
+import { attemptJob, type TakenJob, takeNextJob } from '../hold-jobs.ts';
 import { findJob, listObjects } from '../queries.ts';
 
 const partRows = 20;
@@ -68,17 +66,13 @@ async function startTestExports() {
     return found;
   };
   /** Takes the next job; undefined when there is none. */
-  const tryTake = (): Promise<TakenJob<StoredJob> | undefined> =>
-    takeNextJob(db, createExportKind(context()));
+  const tryTake = (): Promise<TakenJob | undefined> => takeNextJob(context());
   /** Works on a job that was taken. */
   const attempt = (
-    taken: TakenJob<StoredJob>,
+    taken: TakenJob,
     more?: Partial<WorkContext>,
     signal = new AbortController().signal,
-  ): Promise<void> => {
-    const own = context(more);
-    return attemptJob(own.db, createExportKind(own), { taken, signal, log });
-  };
+  ): Promise<void> => attemptJob(context(more), { taken, signal, log });
   return {
     db,
     cold,
@@ -100,7 +94,7 @@ async function startTestExports() {
     },
     tryTake,
     /** Takes the next job. The server may take a moment to notice that a session ended. */
-    take: (): Promise<TakenJob<StoredJob>> => vi.waitUntil(tryTake, { timeout: 120_000 }),
+    take: (): Promise<TakenJob> => vi.waitUntil(tryTake, { timeout: 120_000 }),
     attempt,
     /** The store, but something is done before an object is put. */
     storeWith: (beforePut: BeforePut) => ({ store: watchPuts(cold.store, beforePut) }),
