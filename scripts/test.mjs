@@ -1,6 +1,6 @@
 // npm test: installs and builds what is missing, checks, and runs the tests but those of the kind slow, which npm run
-// test:slow runs before it plays a minute of random histories with a new seed. Arguments of npm test go to vitest, and may name any
-// test. Each ends with one line `N passed, N failed`.
+// test:slow runs before it plays a minute of random histories with a new seed. Arguments of npm test go to vitest, and may
+// name any test. Each ends with one line `N passed, N failed`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
