@@ -89,7 +89,7 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     fourEyes: ['delete_days', 'lift_hold'],
     params: tenantParams,
-    query: exactly({ if_updated_at: ifUpdatedAtSchema }),
+    query: exactly({ if_updated_at: Type.Optional(ifUpdatedAtSchema) }),
     responses: { 204: { description: 'Done.' }, 409: problem },
   },
   listTenantStates: {

@@ -56,18 +56,23 @@ export const policySchema = Type.Object({
 export type PolicyRow = Static<typeof policySchema>;
 
 /** What a change of a policy may say it goes out from. */
-export const ifUpdatedAtSchema = Type.Optional({
+export const ifUpdatedAtSchema = {
   ...instantSchema,
   description:
     '`updated_at` of the policy in force as it was read; when that is another by now, nothing is changed, and the answer is 409 `policy_changed`',
-});
+};
 
 /** The body of `PUT /retention/policies/:tenant`. It replaces the whole policy: what is missing gets its default. */
 export const policyChangeSchema = exactly({
   hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
   delete_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
   hold: Type.Optional(Type.Boolean()),
-  if_updated_at: ifUpdatedAtSchema,
+  if_updated_at: Type.Optional(
+    nullable({
+      ...ifUpdatedAtSchema,
+      description: `${ifUpdatedAtSchema.description}; null: the tenant has none of its own`,
+    }),
+  ),
 });
 
 /** How much of a tenant is hot and cold, the policy in force, and its latest move. */

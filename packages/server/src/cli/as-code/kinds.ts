@@ -84,8 +84,8 @@ const policies: Kind = {
   fields: { hot_days: 3, delete_days: null, hold: false },
   list: async (context, client) =>
     (await all(context, client, 'GET /retention/policies')).map((row) => ({ id: row.tenant, row })),
-  create: putPolicy,
   // What somebody else has set since the plan, such as a hold, is not overwritten.
+  create: (on, row) => putPolicy(on, { ...row, if_updated_at: null }),
   change: (on, { row: { updated_at } }, _change, row) =>
     putPolicy(on, { ...row, if_updated_at: updated_at }),
   remove: (client, { id, row: { updated_at } }) =>

@@ -1,10 +1,14 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { useFolder } from '../../../test/folder.ts';
 import { rowOf } from '../testing/answers.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 import type { Policy } from './policies.ts';
 
+const folder = useFolder();
 const { api, cli, sent } = prepareCli();
 
 const policy: Policy = rowOf('GET /retention/policies', {
@@ -83,4 +87,25 @@ test('policy rm asks before a legal hold ends', async () => {
   );
   const { code, stderr } = await cli('retention policy rm TX --yes');
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'TX is under the default (*) now.\n' });
+  expect(removals()).toEqual([['/retention/policies/TX', { if_updated_at: policy.updated_at }]]);
+});
+
+const removals = () =>
+  api.requests.filter(({ method }) => method === 'DELETE').map(({ path, query }) => [path, query]);
+
+test('apply makes, changes and removes policies only as its plan saw them', async () => {
+  const own = (tenant: string) => ({ ...policy, tenant, from_default: false });
+  const rows = [own('OLD'), own('TX')].map((row) => JSON.stringify(row));
+  api.on('GET /retention/policies', pages(rows));
+  for (const tenant of ['NEW', 'TX'])
+    api.on(`PUT /retention/policies/${tenant}`, json(own(tenant)));
+  api.on('DELETE /retention/policies/OLD', json('', 204));
+  const file = join(folder.path, 'policies.yaml');
+  await writeFile(file, 'policies: [{ tenant: NEW, hot_days: 9 }, { tenant: TX, hot_days: 9 }]');
+  expect((await cli(`apply ${file} --prune --yes`)).code).toBe(0);
+  const { updated_at: read } = policy;
+  const put = (tenant: string) => sent('PUT', `/retention/policies/${tenant}`);
+  expect(put('NEW')).toMatchObject([{ hot_days: 9, if_updated_at: null }]);
+  expect(put('TX')).toMatchObject([{ hot_days: 9, if_updated_at: read }]);
+  expect(removals()).toEqual([['/retention/policies/OLD', { if_updated_at: read }]]);
 });

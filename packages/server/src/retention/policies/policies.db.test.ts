@@ -316,5 +316,12 @@ test('a change that goes out from what somebody else has changed since changes n
     service.call('DELETE', `/retention/policies/x?if_updated_at=${encodeURIComponent(since)}`);
   expect((await remove(asDefault)).json.code).toBe('policy_changed');
   expect((await get('x')).json).toEqual(held.json);
-  expect((await remove(held.json.updated_at)).status).toBe(204);
+  const own = { hot_days: 9, if_updated_at: null };
+  expect((await put('x', own)).json.code).toBe('policy_changed');
+  // The answer to the first call was lost.
+  const again = await put('x', { hot_days: 3, hold: true, if_updated_at: asDefault });
+  expect(again.json.hold).toBe(true);
+  const rounded = again.json.updated_at.replace('Z', '+00:00');
+  expect((await remove(rounded)).status).toBe(204);
+  expect((await put('x', own)).json.hot_days).toBe(9);
 });

@@ -1,5 +1,6 @@
 import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { parseInstant } from '../../kernel/instant.ts';
 import { isReservedName } from '../../kernel/names.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import { numberOf } from '../../kernel/values.ts';
@@ -16,7 +17,7 @@ type PolicyChange = {
   hot_days: number;
   delete_days?: number | null;
   hold?: boolean;
-  if_updated_at?: string;
+  if_updated_at?: string | null;
 };
 
 /** One page of the policies: the default first, then those of tenants. Throws 400 `cursor_invalid`. */
@@ -59,10 +60,16 @@ export async function putPolicy(
   const { hot_days, delete_days = null, hold = false, if_updated_at } = change;
   return db.transaction(async (connection) => {
     await queries.lockPolicies(connection);
-    await assertUnchanged(connection, tenant, if_updated_at);
     const before = await queries.findOwnPolicy(connection, tenant);
     if (before === undefined) await refuseHiddenNames(connection, '/tenant', [{ tenant }]);
     const terms = { hot_days, delete_days, hold };
+    // A call that is made again after its first answer was lost changes nothing, and is no conflict.
+    const isDone =
+      before !== undefined &&
+      before.hot_days === hot_days &&
+      before.delete_days === delete_days &&
+      before.hold === hold;
+    if (!isDone) await assertUnchanged(connection, tenant, if_updated_at);
     const after = await queries.upsertPolicy(connection, tenant, terms, act.actor.name);
     await note(connection, act, { action: 'retention.policy.set', tenant, before, after });
     return toPolicyRow(after, tenant, act.actor);
@@ -115,29 +122,40 @@ export async function foreseePolicy(
       : []),
     ...(isLifting ? [`Lifts the legal hold of ${whose}.`] : []),
   ];
+  // What does not go out from it is refused, and nobody need confirm it.
+  const isStale = isTenant && !isCurrent(before, tenant, change?.if_updated_at);
   return {
     acts: [
-      ...(isDeleting ? (['delete_days'] as const) : []),
-      ...(isLifting ? (['lift_hold'] as const) : []),
+      ...(isDeleting && !isStale ? (['delete_days'] as const) : []),
+      ...(isLifting && !isStale ? (['lift_hold'] as const) : []),
     ],
     tenant: tenant === queries.defaultTenant ? null : tenant,
     says: says.join(' '),
-    about: { days, kept, hold: before?.hold ?? false },
+    about: { days, kept, hold: before?.hold ?? false, since: before?.updated_at },
   };
 }
 
-/** Throws `policy_changed` when the policy in force is not the one that the caller has read. */
+/** Throws `policy_changed` when a change does not go out from the policy in force. */
 async function assertUnchanged(
   db: Queryable,
   tenant: string,
-  ifUpdatedAt: string | undefined,
+  since: string | null | undefined,
 ): Promise<void> {
-  if (ifUpdatedAt === undefined) return;
-  const now = await queries.findPolicyInForce(db, tenant);
-  if (now?.updated_at === ifUpdatedAt) return;
+  if (isCurrent(await queries.findPolicyInForce(db, tenant), tenant, since)) return;
   throw new AppError('policy_changed', {
-    detail: `The policy in force for ${JSON.stringify(tenant)} was changed at ${now?.updated_at}: nothing was changed now. Read it again.`,
+    detail: `The policy in force for ${JSON.stringify(tenant)} is another one by now, and stays as it is. Read it again.`,
   });
+}
+
+/** Whether a change goes out from the policy in force: from that of a moment, or, null, from none of the tenant's own. */
+function isCurrent(
+  now: queries.StoredPolicy | undefined,
+  tenant: string,
+  since: string | null | undefined,
+): boolean {
+  if (since === undefined) return true;
+  if (since === null) return now?.tenant !== tenant;
+  return now !== undefined && parseInstant(now.updated_at) === parseInstant(since);
 }
 
 function note(
