@@ -98,10 +98,11 @@ export async function startTestService(
       const { status, text, json } = await call('POST', '/retention/run', { body });
       if (status !== 202) throw new Error(text);
       const read = async () => {
-        const run: RunRow = (await call('GET', `/retention/runs/${json.id}`)).json;
-        return run.finished_at !== null && run;
+        const found = await call('GET', `/retention/runs/${json.id}`);
+        const run: RunRow = found.json;
+        return found.status === 200 && run.finished_at !== null && run;
       };
-      return vi.waitUntil(read, { timeout: 240_000, interval: 20 });
+      return vi.waitUntil(read, { timeout: 120_000, interval: 20 });
     },
     async makeToken(request) {
       const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });

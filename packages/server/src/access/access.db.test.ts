@@ -252,7 +252,7 @@ test('the first token and those made on the machine itself have no creator', asy
   expect(listed.at(-1)).toMatchObject({ name: 'first admin', creator: null });
 });
 
-test('who is on call discards nothing, an auditor changes nothing, and a pipeline reads nothing', async () => {
+test('presets allow what their names say: on call, webhooks, auditor, viewer, support and pipeline', async () => {
   const statusOf = async (preset: string, method: string, path: string, body?: object) => {
     const { token } = await service.makeToken({ preset, expires_at: expiry });
     return (await service.call(method, path, { token, ...(body && { body }) })).status;

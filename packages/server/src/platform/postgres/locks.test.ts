@@ -10,7 +10,7 @@ const source = new URL('../../', import.meta.url).pathname;
  */
 const withoutName =
   /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{(?:advisoryLocks(?:\.\w+|\[\w+\])|\w+Lock\b)|lock, number\))|\b(?:classid|objid)\s*=\s*\d/;
-/** What is given a name: functions, since locks.ts takes no other, and the tables of jobs. */
+/** What is given a name: functions, since locks.ts takes no other, and the kinds of jobs. */
 const named = /(?:\btryLock\(\w+, |\bwithSessionLock\(\s*\w+,\s*\{ name: |\block: )'([a-z]\w*)'/g;
 
 test('no two advisory locks have the same number', () => {

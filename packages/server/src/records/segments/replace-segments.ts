@@ -50,7 +50,7 @@ type SegmentChange = {
   readonly removeHot?: (days: readonly LockedDay[]) => Promise<readonly DayTriple[]>;
   /** Whether the records of removed segments that are in no added segment leave for good. */
   readonly isErasing?: boolean;
-  /** Whether the records of added segments were never stored before, and so are counted now. */
+  /** Whether the records of added segments are not counted yet, and so are counted now. */
   readonly areNew?: boolean;
 };
 

@@ -229,6 +229,17 @@ test('the history is filtered by status, tenant, endpoint and incident', async (
   expect((await get('/webhook/deliveries?status=lost')).status).toBe(400);
 });
 
+test('a page looks at 10,000 rows at most, and the next one reads on', async () => {
+  const wide = await seedEndpoint(service.db, { tenant: 'wide' });
+  await seedDeliveries(service.db, wide, 10_020, { secondsAgo: 10 });
+  const rare = await seedDelivery(service.db, wide, { failureClass: 'tls', secondsAgo: 99_999 });
+  const path = '/webhook/dlq?status=abandoned&tenant=wide&failure_class=tls';
+  const first = await rowsOf(path);
+  expect(first).toMatchObject({ data: [], next_cursor: expect.any(String), total: 1 });
+  const second = await rowsOf(`${path}&cursor=${first.next_cursor}`);
+  expect(second).toMatchObject({ data: [{ id: rare }], next_cursor: null });
+});
+
 const show = (id: string) => get(`/webhook/dlq/${id}`);
 
 test.each(['nonsense', 'dlv_99aaaaaaaaaaaaaaaaaa', `dlv_${'0'.repeat(19)}!`])(

@@ -47,6 +47,13 @@ test('a malformed and an unknown id answer 404', async () => {
       expect((await call(id)).json).toMatchObject({ status: 404, code: 'delivery_not_found' });
     }
   }
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    const body = method === 'PATCH' ? { rate: 5 } : undefined;
+    for (const id of ['nothing', 'no.id']) {
+      const { json } = await service.call(method, `/webhook/dlq/retries/${id}`, { body });
+      expect(json, `${method} ${id}`).toMatchObject({ status: 404, code: 'retry_job_not_found' });
+    }
+  }
 });
 
 test('a delivered or discarded delivery is not retried', async () => {

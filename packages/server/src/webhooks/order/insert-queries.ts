@@ -19,8 +19,8 @@ type OrderedParts = {
 };
 
 /**
- * Most tenants have no ordered endpoints, and their statement is as it would be without: with the other parts it took an
- * eighth more of PostgreSQL's time for an incident of two deliveries, and a sixth more for one of none.
+ * Most tenants have no ordered endpoints, and their statement is as it would be without: with the other parts it took a
+ * ninth more of PostgreSQL's time for an incident of two deliveries, and a fifth more for one of none.
  */
 const unordered: OrderedParts = {
   isKnown: sql`(e.ordered is null or reported.endpoint_id is not null)`,
