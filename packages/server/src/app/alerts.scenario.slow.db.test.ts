@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -40,7 +40,7 @@ let worker: Service | undefined;
 
 beforeAll(async () => {
   api = await startTestService(
-    { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api', SVC_EXPORT_TELL_ROWS: '2' },
+    { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api' },
     undefined,
     { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
   );
@@ -110,10 +110,9 @@ const storeOne = (tenant: string) =>
 const report = (tenant: string) =>
   post('/incidents', { tenant, type: 'incident.created', data: {} });
 
-async function endOf(path: string): Promise<void> {
-  const { id } = await post(path, {});
-  const list = path === '/retention/run' ? '/retention/runs' : path;
-  const read = async () => (await api.call('GET', `${list}/${id}`)).json.finished_at;
+async function runToEnd(): Promise<void> {
+  const { id } = await post('/retention/run', {});
+  const read = async () => (await api.call('GET', `/retention/runs/${id}`)).json.finished_at;
   await expect.poll(read, patient).not.toBeNull();
 }
 
@@ -131,6 +130,9 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await post('/enrichment/tags', { tenant: 'T', dataset: 'training' });
     await post('/enrichment/dataset-versions', { tenant: 'T', dataset: 'training', name: 'v' });
     await post('/retention/run', {});
+    await db.query(sql`
+      insert into audit_copies (location, failing_since, error, leased_until)
+      values ('s3:', now(), 'no', now())`);
     await db.query(sql`update deliveries set next_attempt_at = now() - interval '1 hour'`);
     await db.query(sql`update incidents set created_at = now() - interval '3 days'`);
     await db.query(sql`update exports set created_at = now() - interval '2 hours'`);
@@ -139,40 +141,8 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await until(
       'firing',
       ...['SvcctlDeliveriesLate', 'SvcctlRunWaits', 'SvcctlExportsWait'],
-      ...['SvcctlVersionsWait', 'SvcctlBackupOverdue'],
+      ...['SvcctlVersionsWait', 'SvcctlBackupOverdue', 'SvcctlAuditUncopied'],
     );
-  });
-
-  test('fire for endpoints that are disabled, notices that fail, schedules and objects that stay', async () => {
-    const { id } = await endpointOf('held', { enabled: false });
-    await report('held');
-    await db.query(sql`
-      insert into notify_targets (id, kind, address, min_severity, created_by)
-      values ('ntt_1', 'email', 'ops@acme.example', 'critical', 'test')`);
-    await db.query(sql`
-      insert into notice_sends (id, target_id, items, delivered, finished_at)
-      values ('nts_1', 'ntt_1', '[]', false, now())`);
-    // A process that removes objects removes it in the next test.
-    await db.query(sql`
-      insert into object_removals (tenant, object_key, move_id, remove_after)
-      values ('T', 'records/tenant=T/gone', 'mov_1', now() - interval '1 hour')`);
-    await db.query(sql`
-      insert into export_schedules (tenant, id, name, cron, format, request, target, due_at, created_by, token_id)
-      values ('T', 'sch_1', 'late', '0 2 * * *', 'csv', '{"tenant":"T"}', '/nowhere',
-        now() - interval '1 hour', 'test', 'tok_1')`);
-    await until(
-      'firing',
-      ...['SvcctlEndpointsHeld', 'SvcctlNoticesUndelivered', 'SvcctlRemovalsOverdue'],
-      'SvcctlSchedulesBehind',
-    );
-    await db.query(sql`delete from export_schedules`);
-    await db.query(sql`update webhook_endpoints set held_back_from = now() where id = ${id}`);
-    await until('firing', 'SvcctlEndpointsFull');
-    await db.query(sql`
-      update webhook_endpoints set disabled_reason = 'failing', failures_in_row = 20 where id = ${id}`);
-    await until('firing', 'SvcctlEndpointsDisabled');
-    await api.call('DELETE', `/webhook/endpoints/${id}`);
-    await db.query(sql`delete from notify_targets`);
   });
 
   test('fire when a run that is under way does nothing for an hour', async () => {
@@ -190,6 +160,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
   });
 
   test('fall silent when somebody does it', async () => {
+    await db.query(sql`delete from audit_copies`);
     await db.query(sql`
       insert into backups (id, place, is_incremental, taken_at, finished_at, records, size_bytes)
       values ('bak_1', '/b', false, now(), now(), 1, 1)`);
@@ -229,7 +200,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
     const inTheWay = join(store, 'records', 'tenant=U');
     await mkdir(dirname(inTheWay), { recursive: true });
     await writeFile(inTheWay, '');
-    await endOf('/retention/run');
+    await runToEnd();
     await until('firing', 'SvcctlRunFailed');
     // The next run would go on with the move.
     await db.query(sql`
@@ -240,29 +211,10 @@ describe('the alerts', { timeout: 120_000 }, () => {
       where state not in ('removed', 'switched')`);
     await until('firing', 'SvcctlMovesFailed');
     await rm(inTheWay);
-    await endOf('/retention/run');
+    await runToEnd();
     await until('silent', 'SvcctlMovesFailed', 'SvcctlRunFailed', 'SvcctlMoveUnfinished');
     await db.query(sql`update retention_runs set finished_at = now() - interval '3 days'`);
     await until('firing', 'SvcctlRunOverdue');
-  });
-
-  test('fire for cold data that differs, and for a store that cannot be used', async () => {
-    await endOf('/retention/verify');
-    await until('silent', 'SvcctlVerificationDiffers', 'SvcctlVerificationFailed');
-    const [object = ''] = (await readdir(join(store, 'records', 'tenant=U'))) ?? [];
-    await rm(join(store, 'records', 'tenant=U', object));
-    await endOf('/retention/verify');
-    await until('firing', 'SvcctlVerificationDiffers');
-    await rename(store, `${store}-away`);
-    await writeFile(store, 'in the way');
-    await api.call('GET', '/retention/store');
-    await until('firing', 'SvcctlStoreUnusable');
-    await rm(store);
-    await rename(`${store}-away`, store);
-    await api.call('GET', '/retention/store');
-    await until('silent', 'SvcctlStoreUnusable');
-    await db.query(sql`update verifications set state = 'failed', error = 'no answer'`);
-    await until('firing', 'SvcctlVerificationFailed');
   });
 
   test('fire for a disk that is nearly full, from where OVERVIEW tells it', async () => {
@@ -272,23 +224,6 @@ describe('the alerts', { timeout: 120_000 }, () => {
       return ['0', '1.1'].map((least) => isFiring('SvcctlDiskNearlyFull', now, [share, least]));
     };
     await expect.poll(firing, patient).toEqual([false, true]);
-  });
-
-  test('fire for an audit log that was changed after it was sealed, or cannot be copied, a request that waits, and much that was exported', async () => {
-    const move = (by: 1 | -1) =>
-      db.query(sql`update audit_seals set since = since + ${by} returning 1`);
-    await expect.poll(() => move(1), patient).toHaveLength(1);
-    await until('firing', 'SvcctlAuditUnsealed');
-    await move(-1);
-    await db.query(sql`
-      with a as (insert into audit_copies values ('s3:', 0, null, now(), 'no', now()))
-      insert into audit_log (token_id, token_name, action, tenant, after) values ('t', '', 'export.csv', 'T', '{"rows":9}')`);
-    await db.query(sql`
-      insert into approvals (id, acts, route, params, says, about, asker_id, asker_name, asker_root, request_id)
-      select 'apr_1', '{erase}', 'eraseRecords', '{}', '', 'null', id, '', '', '' from access_tokens limit 1`);
-    await until('firing', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied', 'SvcctlExportsLarge');
-    await db.query(sql`with a as (delete from approvals) delete from audit_copies`);
-    await until('silent', 'SvcctlAuditUnsealed', 'SvcctlApprovalsWaiting', 'SvcctlAuditUncopied');
   });
 
   test('fire for a table that somebody locks, and for a database that hangs', async () => {
@@ -359,8 +294,10 @@ describe('the alerts', { timeout: 120_000 }, () => {
     expect(isFiring('SvcctlProcessDown', [await scrape(url)])).toBe(true);
   });
 
-  test('have all been seen silent and firing', () => {
-    const unseen = rules.filter(({ alert }) => states.get(alert)?.size !== 2);
+  test('that are written by hand have all been seen silent and firing', () => {
+    // Those of checks are generated in one form, and what makes each check find something is tested beside it.
+    const byHand = rules.filter(({ expr }) => !expr.includes('svcctl_trouble{'));
+    const unseen = byHand.filter(({ alert }) => states.get(alert)?.size !== 2);
     expect(unseen.map(({ alert }) => alert)).toEqual([]);
   });
 });

@@ -1,3 +1,5 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
@@ -230,6 +232,44 @@ test('tells the last run and verification that ended, and what is under way', as
     { kind: 'run', id: 'run_2', state: 'running', tenant: null, done: 4, total: 10 },
     { kind: 'verification', id: 'vrf_2', state: 'queued', tenant: null, done: 0, total: null },
   ]);
+});
+
+test('tells of an endpoint that is full, a late schedule, a verification that failed, and an audit log that was changed', async () => {
+  const { id } = await seedEndpoint(service.db, { tenant: 'TX' });
+  await service.db.query(sql`
+    update webhook_endpoints set held_back_from = now() where id = ${id}`);
+  await service.db.query(sql`
+    insert into export_schedules (tenant, id, name, cron, format, request, target, due_at, created_by, token_id)
+    values ('TX', 'sch_1', 'late', '0 2 * * *', 'csv', '{"tenant":"TX"}', '/nowhere',
+      now() - interval '1 hour', 'test', 'tok_1')`);
+  await service.db.query(sql`
+    insert into verifications (id, state, finished_at, error) values ('vrf_3', 'failed', now(), 'no answer')`);
+  const moveSeal = (by: number) =>
+    service.db.query(sql`update audit_seals set since = since + ${by} returning 1`);
+  await expect.poll(() => moveSeal(1)).toHaveLength(1);
+  const kinds = async () => (await read()).troubles.map(({ kind }: { kind: string }) => kind);
+  const all = ['audit_unsealed', 'endpoints_full', 'schedules_behind', 'verification_failed'];
+  await expect
+    .poll(async () => (await kinds()).filter((kind: string) => all.includes(kind)).sort())
+    .toEqual(all);
+  await moveSeal(-1);
+  await service.db.query(sql`delete from export_schedules`);
+});
+
+test('tells of a store that cannot be used, until it can', async () => {
+  const store = join(service.dataDir, 'cold');
+  const find = () =>
+    expect.poll(async () => {
+      await service.call('GET', '/retention/store');
+      return (await read()).troubles.map(({ kind }: { kind: string }) => kind);
+    });
+  await mkdir(store, { recursive: true });
+  await rename(store, `${store}-away`);
+  await writeFile(store, 'in the way');
+  await find().toContain('store_unusable');
+  await rm(store);
+  await rename(`${store}-away`, store);
+  await find().not.toContain('store_unusable');
 });
 
 test('finds endpoints that fail along an index that has only these', async () => {
