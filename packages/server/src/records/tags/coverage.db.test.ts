@@ -6,10 +6,12 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import type { DatasetRow } from '../contract.ts';
 import { type DatasetsRequest, listDatasets } from '../datasets.ts';
+import * as queries from '../queries.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import type { DayRow } from '../tags.contract.ts';
+import { readCoverage } from './coverage.ts';
 import { listDays } from './days.ts';
 import { arbitraryTags, countTagged, putTags, type TestTag } from './testing/arbitrary-tags.ts';
 import { readTagsOf } from './windows.ts';
@@ -19,20 +21,34 @@ const days = [
   ...['2001-01-01', '2001-01-02', '2001-01-15', '2001-01-31', '2001-02-01', '2001-02-28'],
   ...['2001-03-01', '2001-03-31', '2001-04-01', '2002-01-01'],
 ];
-/** How many records each tenant has of each store and day: some of 0 to 3. */
-const records = ['CA', 'TX'].flatMap((tenant, t) =>
-  stores.flatMap((store, s) =>
-    days.flatMap((day, d) =>
-      Array.from({ length: (t + 2 * s + d) % 4 }, (_, n) => ({ tenant, store, day, n })),
+/** More stores and tenants than it takes to read their counters in one pass. */
+const [manyStores, tenants] = ['S', 'T'].map((letter) =>
+  Array.from({ length: 55 }, (_, n) => `${letter}${String(n).padStart(2, '0')}`),
+) as [string[], string[]];
+const someDays = ['2001-01-15', '2001-02-28', '2001-03-31'];
+const records = [
+  // Of each store and day 0 to 3.
+  ...['CA', 'TX'].flatMap((tenant, t) =>
+    stores.flatMap((store, s) =>
+      days.flatMap((day, d) =>
+        Array.from({ length: (t + 2 * s + d) % 4 }, (_, n) => ({ tenant, store, day, n })),
+      ),
     ),
   ),
-);
+  // Stores with the same first and last day are read together.
+  ...manyStores.flatMap((store, s) =>
+    someDays
+      .filter((_, d) => d !== 1 || s % 3 > 0)
+      .map((day) => ({ tenant: 'TX', store, day, n: 0 })),
+  ),
+  ...tenants.flatMap((tenant) => someDays.map((day) => ({ tenant, store: 'A', day, n: 0 }))),
+];
 
 const db = useTestDatabase();
 const cold = useColdStore();
 beforeAll(async () => {
   await ingest(db, cold, [records.map(toRecord)]);
-  // Of TX some days are cold, and one of them has a late record too; CA is hot.
+  // Of TX some days are cold, and one of them has a late record too; the others are hot.
   await freeze(db, cold, { tenant: 'TX', lastDay: '2001-01-31', id: 'seg_1' });
   const late = { tenant: 'TX', store: 'B', day: '2001-01-15', n: 9 };
   records.push(late);
@@ -77,11 +93,14 @@ const requests: DatasetsRequest[] = (['tenant', 'store', 'month'] as const).flat
   { level, store: 'A', month: '2001-02' },
 ]);
 
-const anyTags = arbitraryTags({ stores: [...stores, 'nowhere'], days: [...days, '2000-12-31'] });
+const anyTags = arbitraryTags({
+  stores: [...stores, 'S07', 'nowhere'],
+  days: [...days, '2000-12-31'],
+});
 
 test('any tags give at every level, filter and day the coverage that counting gives', async () => {
-  const property = fc.asyncProperty(anyTags, anyTags, async (CA, TX) => {
-    const tags = { CA, TX };
+  const property = fc.asyncProperty(anyTags, anyTags, anyTags, async (CA, TX, ofMany) => {
+    const tags = { CA, TX, ...Object.fromEntries(tenants.map((tenant) => [tenant, ofMany])) };
     await setTags(tags);
     for (const request of requests) {
       for (const row of await tree(request)) {
@@ -94,7 +113,7 @@ test('any tags give at every level, filter and day the coverage that counting gi
         expect(coverage === 1).toBe(covered === count);
       }
     }
-    for (const [tenant, own] of Object.entries(tags)) {
+    for (const [tenant, own] of Object.entries({ CA, TX })) {
       for (const store of [undefined, ...stores]) {
         expect(await calendar({ tenant, store })).toEqual(countedDays({ tenant, store }, own));
       }
@@ -158,6 +177,31 @@ test('days tell their tier and bytes, and those of a month or of days only when 
   );
   const some = await calendar({ tenant: 'TX' }, { from: '2001-01-02', to: '2001-01-15' });
   expect(some.map(({ day }) => day)).toEqual(['2001-01-02', '2001-01-15']);
+});
+
+test('tenants of one month, and tags of whole months, are read from counters of months alone', async () => {
+  const tag = { store: null, from: '2001-02-01', to: '2001-03-31', dataset: 'training' } as const;
+  await setTags(Object.fromEntries([...tenants, 'TX'].map((tenant) => [tenant, [tag]])));
+  const session = await db.openSession();
+  await session.query(sql`begin isolation level repeatable read`);
+  const blocks = async () =>
+    session.query<{ name: string; blocks: number }>(sql`
+      select relname as name, pg_stat_get_xact_blocks_fetched(oid)::int as blocks from pg_class
+      where relname in ('leaf_days', 'leaf_months', 'leaf_stores', 'tenant_days') order by relname`);
+  const before = await blocks();
+  const page = { after: null, limit: 500 };
+  for (const [month, covered] of [
+    [undefined, 2],
+    ['2001-02', 1],
+  ] as const) {
+    const rows = await queries.listDatasets(session, 'tenant', { month, tenants: null }, page);
+    const coverage = await readCoverage(session, rows);
+    const ofMany = coverage.filter((_, n) => tenants.includes(rows[n]?.tenant ?? ''));
+    expect(ofMany).toEqual(tenants.map(() => ({ covered, training: covered, fine_tuning: 0 })));
+  }
+  expect(await blocks()).toEqual(before);
+  await session.query(sql`rollback`);
+  await session.close();
 });
 
 test('a connection plans the reading of tags five times, and then never again', async () => {
