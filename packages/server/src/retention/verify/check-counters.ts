@@ -8,12 +8,12 @@ import {
   type DanglingDays,
   findNextTenant,
   listDanglingDays,
-  listDifferingTenants,
   listMonths,
   listSmallTenants,
   listWrongDays,
   listWrongSums,
   type Month,
+  type Stretch,
   sampleDays,
   summedTables,
   type WrongCounter,
@@ -36,60 +36,43 @@ const hotAtOnce = 5_000_000;
 const rowsOfSmall = 1000;
 const tenantsAtOnce = 50;
 
-/**
- * Checks counters as `checkCounters` does. Of small tenants, those of a batch of which nothing differs are found with one
- * statement. Returns the tenants of which nothing differs.
- */
+/** Checks counters as `checkCounters` does, the small tenants of a batch together. */
 export async function checkCountersOf(
   db: Database,
   tenants: AsyncIterable<string>,
   check: Check,
 ): Promise<string[]> {
-  const { signal, rest } = check;
   const right: string[] = [];
   for await (const batch of batchesOf(tenants, tenantsAtOnce)) {
-    const found = batch.length < 2 ? new Set() : await findRight(db, batch, signal);
-    if (batch.length > 1) await rest(signal);
-    for (const tenant of batch) {
-      signal.throwIfAborted();
-      if (found.has(tenant) || (await checkCounters(db, tenant, check))) right.push(tenant);
+    const small = batch.length < 2 ? [] : await listSmallTenants(db, batch, rowsOfSmall);
+    const large = batch.filter((tenant) => !small.includes(tenant)).map((tenant) => [tenant]);
+    for (const group of small.length === 0 ? large : [small, ...large]) {
+      check.signal.throwIfAborted();
+      right.push(...(await checkCounters(db, group, check)));
     }
   }
   return right;
 }
 
-/** Finds the small tenants of a batch of which nothing differs. */
-async function findRight(
-  db: Database,
-  batch: readonly string[],
-  signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
-  return db.transaction((connection) =>
-    cancelling(connection, signal, async () => {
-      const small = await listSmallTenants(connection, batch, rowsOfSmall);
-      if (small.length === 0) return new Set();
-      const differing = new Set(await listDifferingTenants(connection, small));
-      return new Set(small.filter((tenant) => !differing.has(tenant)));
-    }),
-  );
-}
-
 /**
- * Compares the counters of a tenant with its hot records and the catalogue, in one snapshot: a move, or records that
- * come in meanwhile, are then in all of them or in none. Returns whether nothing differs.
+ * Compares the counters of some small tenants, or of one tenant month by month, with their hot records and the catalogue,
+ * in one snapshot: a move, or records that come in meanwhile, are then in all of them or in none. Returns the tenants of
+ * which nothing differs: none, where more differs than is listed.
  */
 export async function checkCounters(
   db: Database,
-  tenant: string,
+  tenants: readonly string[],
   { signal, rest, add }: Check,
-): Promise<boolean> {
-  const found = await db.transaction(
+): Promise<readonly string[]> {
+  const { problems, count } = await db.transaction(
     (snapshot) =>
-      cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, { signal, rest })),
+      cancelling(snapshot, signal, () => checkGroup(snapshot, tenants, { signal, rest })),
     { isolation: 'repeatable read' },
   );
-  add(found.problems, found.count);
-  return found.count === 0;
+  add(problems, count);
+  if (count > problems.length) return [];
+  const wrong = new Set(problems.map(({ tenant }) => tenant));
+  return tenants.filter((tenant) => !wrong.has(tenant));
 }
 
 /**
@@ -108,34 +91,46 @@ export async function* eachTenant(
   }
 }
 
-async function checkTenant(
+async function checkGroup(
   snapshot: Queryable,
-  tenant: string,
+  tenants: readonly string[],
   { signal, rest }: Pick<Check, 'signal' | 'rest'>,
 ): Promise<Found> {
   const found: Found = { problems: [], count: 0 };
-  const take = (rows: readonly WrongCounter[], table: CounterTable) => {
+  const take = <Row extends { faults: number }>(
+    rows: readonly Row[],
+    toProblem: (row: Row) => VerifyProblem,
+  ) => {
     const room = listed - found.problems.length;
-    found.problems.push(...rows.slice(0, room).map((row) => counterProblem(tenant, table, row)));
+    found.problems.push(...rows.slice(0, room).map(toProblem));
     found.count += rows[0]?.faults ?? 0;
   };
-  for (const days of (await listMonths(snapshot, tenant)).flatMap(stretchesOf)) {
+  for (const days of await stretchesOfGroup(snapshot, tenants)) {
     signal.throwIfAborted();
-    take(await listWrongDays(snapshot, tenant, days, listed), 'leaf_days');
+    const wrong = await listWrongDays(snapshot, tenants, days, listed);
+    take(wrong, (row) => counterProblem('leaf_days', row));
     await rest(signal);
   }
   for (const table of summedTables) {
     signal.throwIfAborted();
-    take(await listWrongSums(snapshot, tenant, table, listed), table);
+    const wrong = await listWrongSums(snapshot, tenants, table, listed);
+    take(wrong, (row) => counterProblem(table, row));
   }
-  const dangling = await listDanglingDays(snapshot, tenant, listed);
-  found.problems.push(...dangling.map((row) => danglingProblem(tenant, row)));
-  found.count += dangling.length;
+  take(await listDanglingDays(snapshot, tenants, listed), danglingProblem);
   return found;
 }
 
+/** One tenant may be large, and is compared by its months; several at once. */
+async function stretchesOfGroup(
+  snapshot: Queryable,
+  tenants: readonly string[],
+): Promise<readonly (Stretch | null)[]> {
+  const [first = '', ...others] = tenants;
+  return others.length > 0 ? [null] : (await listMonths(snapshot, first)).flatMap(stretchesOf);
+}
+
 /** The stretches that a month is checked in: at once, or by day where its hot records take more than some seconds. */
-export function stretchesOf({ month, hot_count }: Month): { first: string; last: string }[] {
+export function stretchesOf({ month, hot_count }: Month): Stretch[] {
   const first = firstDay(month);
   const last = lastDay(month);
   if (hot_count <= hotAtOnce) return [{ first, last }];
@@ -145,8 +140,8 @@ export function stretchesOf({ month, hot_count }: Month): { first: string; last:
   });
 }
 
-function counterProblem(tenant: string, table: CounterTable, row: WrongCounter): VerifyProblem {
-  const { store, period } = row;
+function counterProblem(table: CounterTable, row: WrongCounter): VerifyProblem {
+  const { tenant, store, period } = row;
   const what = [tenant, store, period].filter((name) => name !== null).join(' › ');
   const counter = row.tier === 'all' ? table : `${table} (${row.tier})`;
   return {
@@ -186,10 +181,10 @@ function lastDay(period: string): string {
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
 }
 
-function danglingProblem(tenant: string, row: DanglingDays): VerifyProblem {
+function danglingProblem(row: DanglingDays): VerifyProblem {
   return {
     kind: 'triple_mismatch',
-    tenant,
+    tenant: row.tenant,
     object_key: null,
     store: null,
     first_day: row.first_day,
@@ -213,7 +208,7 @@ export async function findSampledDifferences(
   for (const { tenant, day } of days) {
     // In one snapshot records that come in meanwhile are in both or in none.
     const wrong = await db.transaction(
-      (snapshot) => listWrongDays(snapshot, tenant, { first: day, last: day }, 10),
+      (snapshot) => listWrongDays(snapshot, [tenant], { first: day, last: day }, 10),
       { isolation: 'repeatable read' },
     );
     const [first] = wrong;

@@ -1,4 +1,4 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { type CounterTable, counterKeys } from '../../records/segments.ts';
 
@@ -76,6 +76,7 @@ export async function sampleDays(
 
 /** A counter that differs from what it counts. */
 export type WrongCounter = {
+  tenant: string;
   /** `all` means both tiers together. */
   tier: 'hot' | 'cold' | 'all';
   store: string | null;
@@ -94,17 +95,30 @@ export type WrongCounter = {
   faults: number;
 };
 
-/** Lists the days in this range whose counters differ from the hot records or the catalogue. */
+/** Days that follow one another, both ends included. */
+export type Stretch = { readonly first: string; readonly last: string };
+
+/** Lists the days of tenants, in this range or all of them, whose counters differ from the hot records or the catalogue. */
 export async function listWrongDays(
   db: Queryable,
-  tenant: string,
-  { first, last }: { first: string; last: string },
+  tenants: readonly string[],
+  range: Stretch | null,
   limit: number,
 ): Promise<WrongCounter[]> {
-  const days = sql`tenant = ${tenant} and day between ${first}::date and ${last}::date`;
-  const hot = sql`tenant = ${tenant} and occurred_at >= ${first}::date::timestamptz
+  const which = ofTenants(tenants);
+  if (range === null) return listDifferences(db, daysAndSources(which, which), limit);
+  const { first, last } = range;
+  const days = sql`${which} and day between ${first}::date and ${last}::date`;
+  const hot = sql`${which} and occurred_at >= ${first}::date::timestamptz
     and occurred_at < (${last}::date + 1)::timestamptz`;
   return listDifferences(db, daysAndSources(days, hot), limit);
+}
+
+/** Of one tenant PostgreSQL knows better how many rows to expect than of an array. */
+function ofTenants(tenants: readonly string[]): Sql {
+  return tenants.length === 1
+    ? sql`tenant = ${tenants[0]}`
+    : sql`tenant = any(${[...tenants]}::text[])`;
 }
 
 /** The counters of these days, and the hot records and the days of segments that they count. */
@@ -131,14 +145,14 @@ export const summedTables = (Object.keys(counterKeys) as CounterTable[]).filter(
   (table) => table !== 'leaf_days',
 );
 
-/** Lists the counters of a table (not `leaf_days`) that are not the sums of the days of the tenant's stores. */
+/** Lists the counters of a table (not `leaf_days`) that are not the sums of the days of the tenants' stores. */
 export async function listWrongSums(
   db: Queryable,
-  tenant: string,
+  tenants: readonly string[],
   name: CounterTable,
   limit: number,
 ): Promise<WrongCounter[]> {
-  return listDifferences(db, sumsAndDays(name, sql`tenant = ${tenant}`), limit);
+  return listDifferences(db, sumsAndDays(name, ofTenants(tenants)), limit);
 }
 
 /** The counters of a table, and those of the days that they sum up. */
@@ -173,17 +187,10 @@ async function listDifferences(
   limit: number,
 ): Promise<WrongCounter[]> {
   return db.query<WrongCounter>(sql`
-    select tier, store, period, counted_count::bigint, counted_bytes::bigint,
+    select tenant, tier, store, period, counted_count::bigint, counted_bytes::bigint,
       counted_digest::text, counted_stored_bytes::bigint, found_count::bigint, found_bytes::bigint,
       found_digest::text, found_stored_bytes::bigint, count(*) over () as faults
-    from (${differencesOf(sources)}) differences
-    order by period, store, tier limit ${limit}`);
-}
-
-/** The counters that differ from what they count. */
-function differencesOf(sources: Sql): Sql {
-  return sql`
-    select * from (
+    from (
       select tenant, tier, store, period,
         ${totalOf('count', 'is_counted')} as counted_count,
         ${totalOf('bytes', 'is_counted')} as counted_bytes,
@@ -197,26 +204,8 @@ function differencesOf(sources: Sql): Sql {
       group by tenant, tier, store, period
     ) compared
     where (counted_count, counted_bytes, counted_digest, counted_stored_bytes)
-      <> (found_count, found_bytes, found_digest, found_stored_bytes)`;
-}
-
-/** Lists those of these tenants with wrong days or sums, or dangling days: in one statement, and so in one snapshot. */
-export async function listDifferingTenants(
-  db: Queryable,
-  tenants: readonly string[],
-): Promise<string[]> {
-  const which = sql`tenant = any(${tenants}::text[])`;
-  const compared = [
-    daysAndSources(which, which),
-    ...summedTables.map((table) => sumsAndDays(table, which)),
-  ].map((sources) => sql`select tenant from (${differencesOf(sources)}) differences`);
-  const rows = await db.query<{ tenant: string }>(sql`
-    ${join(compared, ' union ')}
-    union
-    select tenant from segment_days d where ${which} and not exists (
-      select 1 from segments s where s.tenant = d.tenant and s.id = d.segment_id
-    )`);
-  return rows.map(({ tenant }) => tenant);
+      <> (found_count, found_bytes, found_digest, found_stored_bytes)
+    order by tenant, period, store, tier limit ${limit}`);
 }
 
 /** Lists those of these tenants that have no more than so many hot records and counters of days. */
@@ -246,24 +235,28 @@ function unsigned(sum: Sql): Sql {
 
 /** Days in the catalogue whose segment is not in it. */
 export type DanglingDays = {
+  tenant: string;
   segment_id: string;
   first_day: string;
   last_day: string;
   count: number;
+  /** How many segments have such days in all, including those beyond the limit. */
+  faults: number;
 };
 
 export async function listDanglingDays(
   db: Queryable,
-  tenant: string,
+  tenants: readonly string[],
   limit: number,
 ): Promise<DanglingDays[]> {
   return db.query<DanglingDays>(sql`
-    select segment_id, min(day) as first_day, max(day) as last_day, sum(count)::bigint as count
+    select tenant, segment_id, min(day) as first_day, max(day) as last_day, sum(count)::bigint as count,
+      count(*) over () as faults
     from segment_days d
-    where tenant = ${tenant} and not exists (
+    where ${ofTenants(tenants)} and not exists (
       select 1 from segments s where s.tenant = d.tenant and s.id = d.segment_id
     )
-    group by segment_id order by segment_id limit ${limit}`);
+    group by tenant, segment_id order by tenant, segment_id limit ${limit}`);
 }
 
 /** Keeps all who change counters away until the transaction ends: all change those of days. Readers go on. */

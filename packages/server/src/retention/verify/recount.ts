@@ -8,6 +8,7 @@ import {
   lockDayCounters,
   recountDays,
   recountSums,
+  type Stretch,
 } from './counter-queries.ts';
 
 type RecountOptions = {
@@ -60,7 +61,7 @@ export async function recount(
 async function check(db: Database, tenant: string, signal: AbortSignal) {
   const found = { count: 0, problems: [] as VerifyProblem[] };
   const rest = async () => {};
-  await checkCounters(db, tenant, {
+  await checkCounters(db, [tenant], {
     signal,
     rest,
     add(problems, count) {
@@ -77,10 +78,10 @@ async function recountTenant(
   { wrong, audit, signal }: Pick<RecountOptions, 'audit' | 'signal'> & { wrong: number },
 ): Promise<void> {
   // Which days are wrong is found before anybody is kept away.
-  const days: { first: string; last: string }[] = [];
+  const days: Stretch[] = [];
   for (const stretch of (await listMonths(db, tenant)).flatMap(stretchesOf)) {
     signal.throwIfAborted();
-    if ((await listWrongDays(db, tenant, stretch, 1)).length > 0) days.push(stretch);
+    if ((await listWrongDays(db, [tenant], stretch, 1)).length > 0) days.push(stretch);
   }
   await db.transaction(async (connection) => {
     await lockDayCounters(connection);
