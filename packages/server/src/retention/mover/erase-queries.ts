@@ -272,14 +272,6 @@ export async function forgetRequest(
   await db.query(sql`update moves set request = null where tenant = ${tenant} and id = ${id}`);
 }
 
-/** Lists the moves of a tenant that are switched and only wait for the removal of their objects. */
-export async function listSwitched(db: Queryable, tenant: string): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    sql`select id from moves where tenant = ${tenant} and state = 'switched'`,
-  );
-  return rows.map((row) => row.id);
-}
-
 /** Runs `work` and undoes all its changes. Returns its result. */
 export async function doAndUndo<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.client.query('savepoint before');

@@ -3,10 +3,10 @@ import type { Database, Session } from '../../platform/postgres/database.ts';
 import { tryLock, unlock } from '../../platform/postgres/locks.ts';
 import { busy, withSessionLock } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
-import { findErasureState, listSwitched } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
 import { planMove } from './move-hot-days.ts';
-import { note, nothingSofar, resumeMoves, runMove, type Sofar } from './run-move.ts';
+import { sumMoves } from './queries.ts';
+import { nothingSofar, resumeMoves, runNoted, type Sofar } from './run-move.ts';
 
 /** What is to be done to a tenant. */
 export type TenantWork = {
@@ -47,7 +47,7 @@ export function moveTenant(context: MoverContext, job: TenantWork): Promise<Tena
     while (isDone) {
       const move = await planCompact(context, job);
       if (move === null) return;
-      const result = await note(sofar, await runMove(context, move, signal));
+      const result = await runNoted(context, move, { signal, sofar });
       if (!result.isSwitched) return;
     }
   });
@@ -59,23 +59,11 @@ export async function workOnTenant(
   { tenant, signal, session, wait }: TenantWork,
   work: (signal: AbortSignal, sofar: Sofar) => Promise<void>,
 ): Promise<TenantOutcome> {
-  // Deletions that only wait for the removal of their objects were told of by the work that switched them.
-  const counted = await listSwitched(db, tenant);
   const sofar = nothingSofar(wait);
   const ended = await sofar.wait.run(() =>
     withTenantLock(db, tenant, { signal, session, work: (own) => work(own, sofar) }),
   );
-  const sum = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 };
-  for (const { move, isSwitched, isCalledOff, written } of sofar.results.values()) {
-    if (!isSwitched) sum.failedMoves += isCalledOff ? 0 : 1;
-    else if (move.kind === 'move') {
-      sum.movedCount += written.count;
-      sum.movedBytes += written.bytes;
-    } else if (move.kind === 'delete' && !counted.includes(move.id)) {
-      sum.deletedCount += (await findErasureState(db, move))?.gone_count ?? 0;
-    }
-  }
-  return { ...sum, isBusy: ended === busy };
+  return { ...(await sumMoves(db, tenant, [...sofar.moves])), isBusy: ended === busy };
 }
 
 /**
@@ -91,7 +79,7 @@ export async function runEach(
   for (;;) {
     const move = await plan(sofar.after);
     if (move === null) return true;
-    const result = await note(sofar, await runMove(context, move, signal));
+    const result = await runNoted(context, move, { signal, sofar });
     if (result.isCalledOff) return false;
     sofar.after = move.last_day;
   }

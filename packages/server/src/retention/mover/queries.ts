@@ -3,7 +3,7 @@ import { type Connection, onlyRow, type Queryable } from '../../platform/postgre
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, GoneEffects, LiveSegment, Triple } from '../../records/segments.ts';
-import type { MoveKind, MoveState } from '../values.ts';
+import { calledOffCodes, type MoveKind, type MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
 
 const columns = raw(
@@ -106,6 +106,23 @@ export async function setWritten(
   await db.query(sql`
     update move_segments set size_bytes = ${size_bytes}, sha256 = ${sha256}
     where tenant = ${move.tenant} and move_id = ${move.id} and segment_id = ${id}`);
+}
+
+/** Sums up what these moves of a tenant did. One that policies called off has not failed. */
+export async function sumMoves(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<{ movedCount: number; movedBytes: number; deletedCount: number; failedMoves: number }> {
+  const rows = await db.query<Awaited<ReturnType<typeof sumMoves>>>(sql`
+    select coalesce(sum(object_count) filter (where kind = 'move' and is_done), 0)::bigint as "movedCount",
+      coalesce(sum(object_bytes) filter (where kind = 'move' and is_done), 0)::bigint as "movedBytes",
+      coalesce(sum(gone_count) filter (where kind = 'delete' and is_done), 0)::bigint as "deletedCount",
+      count(*) filter (where state = 'failed' and coalesce(error_code, '') <> all (${calledOffCodes}::text[]))
+        as "failedMoves"
+    from moves cross join lateral (select state in ('switched', 'removed') as is_done) done
+    where tenant = ${tenant} and id = any(${ids}::text[])`);
+  return onlyRow(rows);
 }
 
 export async function insertMoveDays(

@@ -5,7 +5,6 @@ import { isFenced } from '../../platform/objects/fence.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import { sumTriples, type Triple } from '../../records/segments.ts';
 import { failMove, isFull, MoveFault, noteAway, noteFull, toPassingFault } from './fail.ts';
 import { newSegment } from './journal.ts';
 import {
@@ -23,7 +22,6 @@ import {
   endSwitched,
   insertMoveSegment,
   listDueRemovals,
-  listMoveDays,
   listMoveSegments,
   queueRemovals,
   type Removal,
@@ -37,14 +35,13 @@ import { readBack, verifyCopy } from './verify-copy.ts';
 const manyDays = 1000;
 
 type MoveResult = {
-  readonly move: Move;
   /** Whether the move is done as far as readers are concerned; false: it failed, for a reason in the journal. */
   readonly isSwitched: boolean;
   /** Whether it did not fail by damage but was called off, because policies do not allow it any more. */
   readonly isCalledOff: boolean;
-  /** The triple of its new segments. */
-  readonly written: Triple;
 };
+
+const switched: MoveResult = { isSwitched: true, isCalledOff: false };
 
 /**
  * Brings a move of this process from whatever state it is in to its end. The caller holds the tenant's lock.
@@ -110,12 +107,12 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
           await learnDays(context, segments);
           break;
         case 'switched':
-          work = await cleanUp(context, work);
-          return await resultOf(context, work.move, segments);
+          await cleanUp(context, work);
+          return switched;
         case 'removed':
-          return await resultOf(context, work.move, segments);
+          return switched;
         case 'failed':
-          return notSwitched(work.move, false);
+          return { isSwitched: false, isCalledOff: false };
       }
     }
   } catch (thrown) {
@@ -123,7 +120,8 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
     if (!(thrown instanceof MoveFault)) work.signal.throwIfAborted();
     const error = toPassingFault(thrown, work.dir);
     if (error instanceof MoveFault) {
-      return notSwitched(await failMove(context, work, error), !error.isDamage);
+      await failMove(context, work, error);
+      return { isSwitched: false, isCalledOff: !error.isDamage };
     }
     if (isFull(error)) await noteFull(context, work, error);
     else if (mayPass(error)) await noteAway(context, work, error);
@@ -155,38 +153,20 @@ async function openWork(
   };
 }
 
-/** What the segments hold is what the journal has, if they were read back. */
-async function resultOf(
-  { db }: MoverContext,
-  move: Move,
-  segments: readonly VerifiedSegment[] | null,
-): Promise<MoveResult> {
-  const days = segments?.flatMap((segment) => segment.days) ?? (await listMoveDays(db, move));
-  const written = sumTriples(days);
-  return { move, isSwitched: true, isCalledOff: false, written };
-}
-
-function notSwitched(move: Move, isCalledOff: boolean): MoveResult {
-  return { move, isSwitched: false, isCalledOff, written: sumTriples([]) };
-}
-
 /** switched → removed: at once when nothing waits; else `removeObjects` ends the move when the grace is over. */
-async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork> {
+async function cleanUp(context: MoverContext, work: MoveWork): Promise<void> {
   const { move } = work;
   const { db, onTransition } = context;
   await stepsOf(move).cleanUp?.(context, work);
   await onTransition?.('removed', 'before', move);
   const ended = await endSwitched(db, move.tenant, [move.id]);
-  if (ended.length === 0) return work;
-  const next = { ...move, state: 'removed' as const };
-  await onTransition?.('removed', 'after', next);
-  return { ...work, move: next };
+  if (ended.length > 0) await onTransition?.('removed', 'after', { ...move, state: 'removed' });
 }
 
 /** What was done of a tenant so far. It outlasts a wait for the store, after which the work begins anew. */
 export type Sofar = {
-  /** The moves that ended, by their ids: one that is switched may be met again. */
-  readonly results: Map<string, MoveResult>;
+  /** The ids of the moves that it tells of. */
+  readonly moves: Set<string>;
   /** The last day that was tried. */
   after: string | null;
   readonly wait: StoreWait;
@@ -195,12 +175,18 @@ export type Sofar = {
 /** Without `wait`, a fault of the store is thrown at once. */
 export function nothingSofar(wait?: StoreWait): Sofar {
   const none: StoreWait = { run: (work) => work(), goesOn: async () => {} };
-  return { results: new Map(), after: null, wait: wait ?? none };
+  return { moves: new Set(), after: null, wait: wait ?? none };
 }
 
-/** Notes what became of a move. It ended, so the store answers. */
-export async function note({ results, wait }: Sofar, result: MoveResult): Promise<MoveResult> {
-  results.set(result.move.id, result);
+/** Runs a move and notes it. Once it has ended, the store answers. */
+export async function runNoted(
+  context: MoverContext,
+  move: Move,
+  { signal, sofar: { moves, wait } }: { signal: AbortSignal; sofar: Sofar },
+): Promise<MoveResult> {
+  // A deletion that only waits for the removal of its objects was told of by the work that switched it.
+  if (move.kind !== 'delete' || move.state !== 'switched') moves.add(move.id);
+  const result = await runMove(context, move, signal);
   await wait.goesOn();
   return result;
 }
@@ -222,7 +208,7 @@ export async function resumeMoves(
       if (!mayWrite) continue;
     }
     if (move.state === 'planned') await renewObjects(context, move);
-    await note(sofar, await runMove(context, move, signal));
+    await runNoted(context, move, { signal, sofar });
   }
 }
 
