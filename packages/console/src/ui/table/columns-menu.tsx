@@ -5,6 +5,7 @@ import { ColumnsIcon, CopyIcon, DownIcon, DownloadIcon, ResetIcon, UpIcon } from
 import { whereFree } from '../keys.ts';
 import { notify } from '../toasts.tsx';
 import { countOf } from '../words.ts';
+import { idOf } from './column.ts';
 import { moveId } from './column-layout.ts';
 import { csvOf, downloadCsv } from './csv.ts';
 import classes from './data-table.module.css';
@@ -43,22 +44,20 @@ export function ColumnsMenu(props: ColumnsMenuProps): ReactNode {
 
 /** A line for each column: whether it is shown, and buttons that move it. */
 function Choices({ model }: { model: ColumnModel }): ReactNode {
-  const columns = model.table.getAllLeafColumns().filter((column) => !column.getIsPinned());
-  const ids = columns.map(({ id }) => id);
+  const ids = model.all.map(idOf);
   const move = (id: string, to = id) => model.setOrder(moveId(ids, id, to));
   return (
     <ul className={classes.choices} aria-label="Columns">
-      {columns.map((column, at) => {
-        const { id } = column;
-        const name = column.columnDef.meta?.column.name ?? id;
+      {model.all.map((column, at) => {
+        const { id, name, isMain } = column;
         return (
           <li key={id}>
             <label>
               <input
                 type="checkbox"
-                checked={column.getIsVisible()}
-                disabled={!column.getCanHide()}
-                onChange={(event) => column.toggleVisibility(event.currentTarget.checked)}
+                checked={model.shown.includes(column)}
+                disabled={isMain}
+                onChange={(event) => model.show(id, event.currentTarget.checked)}
               />
               {name}
             </label>

@@ -6,6 +6,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { idOf } from './column.ts';
 import { moveId } from './column-layout.ts';
 import { ColumnsMenu, type ColumnsMenuProps } from './columns-menu.tsx';
 import classes from './data-table.module.css';
@@ -101,8 +102,8 @@ function Names({ model, onSay }: Pick<TableHeadProps, 'model' | 'onSay'>): React
   ));
 }
 
-function idsOf({ table }: ColumnModel): string[] {
-  return table.getAllLeafColumns().map(({ id }) => id);
+function idsOf({ all }: ColumnModel): string[] {
+  return all.map(idOf);
 }
 
 /**
@@ -136,7 +137,7 @@ function Edge(props: { id: string; model: ColumnModel; side: 'start' | 'end' }):
       onPointerMove={(event) => resize(event, false)}
       onPointerUp={(event) => resize(event, true)}
       onPointerCancel={(event) => resize(event, true)}
-      onDoubleClick={() => model.table.getColumn(id)?.resetSize()}
+      onDoubleClick={() => model.resetWidth(id)}
     />
   );
 }

@@ -1,18 +1,6 @@
 import { useMediaQuery } from '@mantine/hooks';
-import {
-  columnOrderingFeature,
-  columnPinningFeature,
-  columnSizingFeature,
-  columnVisibilityFeature,
-  functionalUpdate,
-  metaHelper,
-  type Table,
-  type Column as TableColumn,
-  tableFeatures,
-  useTable,
-} from '@tanstack/react-table';
-import { type CSSProperties, useMemo, useRef, useState } from 'react';
-import type { Column } from './column.ts';
+import { type CSSProperties, useRef, useState } from 'react';
+import { type Column, idOf } from './column.ts';
 import {
   type ColumnLayout,
   findBare,
@@ -25,22 +13,11 @@ import {
   wishOf,
 } from './column-layout.ts';
 
-const features = tableFeatures({
-  columnOrderingFeature,
-  columnPinningFeature,
-  columnSizingFeature,
-  columnVisibilityFeature,
-  columnMeta: metaHelper<{ column: Column<unknown> }>(),
-});
-type Features = typeof features;
-
-/** The columns of a list as the library knows them. They know their places and widths, not what is in them. */
-type ModelColumn = TableColumn<Features, object>;
-
 /** The columns of a list in the order, the widths and the choice that this browser remembers. */
 export type ColumnModel = {
-  readonly table: Pick<Table<Features, object>, 'getAllLeafColumns' | 'getColumn'>;
-  /** The columns that are shown, without the one of actions. It is the same until one comes, goes or moves. */
+  /** All columns but the one of actions. */
+  readonly all: readonly Column<unknown>[];
+  /** Those of them that are shown. It is the same until one comes, goes or moves. */
   readonly shown: readonly Column<unknown>[];
   /** The column of actions, which always stands at the right. */
   readonly action: Column<unknown> | undefined;
@@ -49,8 +26,11 @@ export type ColumnModel = {
   /** Properties for a style: the tracks of the columns, and the least width of the table. */
   readonly tracks: CSSProperties;
   readonly setOrder: (ids: readonly string[]) => void;
+  readonly show: (id: string, isShown: boolean) => void;
   /** Sets the width of a column and answers it; `isFinal` is false while it is still dragged. */
   readonly resize: (id: string, px: number, isFinal?: boolean) => number;
+  /** Gives a column its own width again. */
+  readonly resetWidth: (id: string) => void;
   /** Forgets everything that was chosen; undefined when nothing was. */
   readonly reset: (() => void) | undefined;
 };
@@ -63,8 +43,6 @@ const menuPx = 40;
 /** No column can be made narrower. */
 const leastPx = 56;
 
-const noRows: object[] = [];
-
 /** Keeps the columns of a list. Those that have no room leave, by their rank. */
 export function useColumns<Row>(props: {
   list: string;
@@ -75,76 +53,48 @@ export function useColumns<Row>(props: {
   roomPx: number;
 }): ColumnModel {
   const columns = props.columns as readonly Column<unknown>[];
-  const { hasSelection } = props;
+  const { hasSelection, rows } = props;
   const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
   const [dragged, setDragged] = useState<Record<string, number>>({});
-  const definitions = useMemo(() => columns.map(defineColumn), [columns]);
   // Where none of the rows has a button, their column leaves its room to the others.
   const action = columns.find(
     ({ isAction, cell }) =>
-      isAction && (props.rows.length === 0 || props.rows.some((row) => Boolean(cell(row, -1)))),
+      isAction && (rows.length === 0 || rows.some((row) => Boolean(cell(row, -1)))),
   );
+  const placed = columns.filter((column) => !column.isAction || column === action);
   const ownPx = paddingPx + (hasSelection ? selectPx : 0) + (action === undefined ? menuPx : 0);
   const roomPx = props.roomPx - ownPx;
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
-  const staying = columns.filter(({ rank }) => rank === undefined);
-  const isCards = isPhone || widthOf(staying) > roomPx;
-  const bare = findBare(columns, props.rows).join(' ');
-  const leaving = useMemo(() => {
-    // What a person has chosen to see stays, and then the list scrolls sideways.
-    const free = columns.filter(({ id }) => layout.shown[id] === undefined);
-    if (isCards) return new Set<string>();
-    const ids = new Set(bare.split(' '));
-    const full = free.filter(({ id }) => !ids.has(id));
-    return new Set([
-      ...free.filter(({ id }) => ids.has(id)).map(({ id }) => id),
-      ...findLeaving(full, roomPx),
-    ]);
-  }, [columns, layout.shown, isCards, roomPx, bare]);
-  const state = useMemo(
-    () => ({
-      columnOrder: orderIds(
-        columns.map(({ id }) => id),
-        layout.order,
-      ),
-      columnVisibility: {
-        ...Object.fromEntries([...leaving].map((id) => [id, false])),
-        ...layout.shown,
-      },
-      columnSizing: { ...layout.widths, ...dragged },
-      columnPinning: { start: [], end: action === undefined ? [] : [action.id] },
-    }),
-    [columns, layout, leaving, dragged, action],
+  const isCards = isPhone || widthOf(placed.filter(({ rank }) => rank === undefined)) > roomPx;
+  const bare = findBare(columns, rows);
+  // What a person has chosen to see stays, and then the list scrolls sideways.
+  const full = placed.filter(({ id }) => layout.shown[id] === undefined && !bare.includes(id));
+  const leaving = new Set(isCards ? [] : [...bare, ...findLeaving(full, roomPx)]);
+  const own = columns.filter(({ isAction }) => !isAction);
+  const all = orderIds(own.map(idOf), layout.order).flatMap(
+    (id) => own.find((column) => column.id === id) ?? [],
   );
-  const table = useTable({
-    features,
-    columns: definitions,
-    data: noRows,
-    state,
-    onColumnOrderChange: (change) => {
-      const order = functionalUpdate(change, state.columnOrder);
-      // Ids that the list does not have keep their places, too.
-      keep({ ...layout, order: orderIds([...new Set([...layout.order, ...order])], order) });
-    },
-    // The change is one of what was chosen: a column that has left for want of room was not hidden by anybody.
-    onColumnVisibilityChange: (change) =>
-      keep({ ...layout, shown: functionalUpdate(change, { ...layout.shown }) }),
-    onColumnSizingChange: (change) =>
-      keep({ ...layout, widths: functionalUpdate(change, { ...layout.widths }) }),
-  });
-  const visible = table.getCenterVisibleLeafColumns();
+  const shown = useSame(all.filter(({ id }) => layout.shown[id] ?? !leaving.has(id)));
+  const widths = { ...layout.widths, ...dragged };
   return {
-    table,
+    all,
     isCards,
-    shown: useSame(visible.flatMap(({ columnDef }) => columnDef.meta?.column ?? [])),
+    shown,
     action,
-    tracks: tracksOf(visible, { hasSelection, action, rows: props.rows, roomPx }),
-    setOrder: (ids) => table.setColumnOrder([...ids]),
+    tracks: tracksOf(shown, { hasSelection, action, rows, roomPx, widths }),
+    // Ids that the list does not have keep their places, too.
+    setOrder: (ids) =>
+      keep({ ...layout, order: orderIds([...new Set([...layout.order, ...ids])], ids) }),
+    show: (id, isShown) => keep({ ...layout, shown: { ...layout.shown, [id]: isShown } }),
     resize: (id, px, isFinal = true) => {
       const width = Math.max(leastPx, Math.round(px));
       setDragged(isFinal ? {} : { [id]: width });
-      if (isFinal) table.setColumnSizing((widths) => ({ ...widths, [id]: width }));
+      if (isFinal) keep({ ...layout, widths: { ...layout.widths, [id]: width } });
       return width;
+    },
+    resetWidth: (id) => {
+      const { [id]: _, ...others } = layout.widths;
+      keep({ ...layout, widths: others });
     },
     reset: layout === ownLayout ? undefined : () => keep(ownLayout),
   };
@@ -156,23 +106,24 @@ function widthOf(columns: readonly Column<unknown>[]): number {
 
 /** The tracks of a row as a grid. */
 function tracksOf(
-  columns: readonly ModelColumn[],
+  columns: readonly Column<unknown>[],
   props: {
     hasSelection: boolean;
     action: Column<unknown> | undefined;
     rows: readonly unknown[];
     roomPx: number;
+    /** Those that a person has set. */
+    widths: Readonly<Record<string, number>>;
   },
 ): CSSProperties {
   const actionPx = props.action?.width ?? 0;
   const sizes = columns.map((column) => {
-    const px = column.getSize();
-    const own = column.columnDef.meta?.column;
+    const { [column.id]: set } = props.widths;
     // A width that a person has set stays.
-    return { px, wishPx: px === own?.width ? wishOf(own, props.rows) : px };
+    return { px: set ?? column.width, wishPx: set ?? wishOf(column, props.rows) };
   });
   const texts = shareRoom(sizes, props.roomPx - actionPx).map((px, at) =>
-    columns[at]?.columnDef.meta?.column.isMain ? `minmax(${px}px, 1fr)` : `${px}px`,
+    columns[at]?.isMain ? `minmax(${px}px, 1fr)` : `${px}px`,
   );
   const before = props.hasSelection ? [`${selectPx}px`] : [];
   const last = actionPx || menuPx;
@@ -211,15 +162,4 @@ function withStorage<Result>(use: (storage: Storage) => Result): Result | null {
   } catch {
     return null;
   }
-}
-
-function defineColumn(column: Column<unknown>) {
-  return {
-    id: column.id,
-    header: column.name,
-    size: column.width,
-    minSize: Math.min(leastPx, column.width),
-    enableHiding: !column.isMain && !column.isAction,
-    meta: { column },
-  };
 }
