@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { listFindings } from './lib/axe.ts';
+import { expectAccessible } from './lib/axe.ts';
 import {
   confirm,
   confirmDialog,
@@ -231,21 +231,16 @@ test(
   async () => {
     await setHold('CA', true);
     const page = await filled.open('/records');
-    for (const width of [1440, 1024, 320]) {
-      await page.setViewportSize({ width, height: 844 });
-      for (const tenant of ['CA', 'TX']) {
-        // The rows behind the panel are few, because axe looks at each of them.
-        await page.goto(`/#/records?tenant=${tenant}&event=AUS-00003&kind=arrival&panel=erase`);
-        await panelOf(page)
-          .getByRole('heading', { name: `ERASE ${tenant} · event AUS-00003` })
-          .waitFor();
-        await panelOf(page).locator('dl').waitFor();
-        const only = width === 1440 ? undefined : 'light';
-        if (width !== 1024)
-          expect(await listFindings(page, only), `${width} ${tenant}`).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-      }
-    }
+    // The rows behind the panel are few, because axe looks at each of them.
+    await expectAccessible(
+      page,
+      ['CA', 'TX'].map((tenant) => [
+        `/records?tenant=${tenant}&event=AUS-00003&kind=arrival&panel=erase`,
+        panelOf(page)
+          .filter({ hasText: `ERASE ${tenant} · event AUS-00003` })
+          .locator('dl'),
+      ]),
+    );
     await setHold('CA', false);
   },
   axeMillis,

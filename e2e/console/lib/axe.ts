@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** The script that a page needs before it can be searched. */
 const script = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -40,6 +41,27 @@ export async function listFindings(page: Page, only?: keyof typeof themes): Prom
     }
   }
   return found;
+}
+
+/**
+ * Expects of each place, once what it is ready with is there, that axe finds nothing, and at no width that it is wider
+ * than the page. At 1024 px no part stands that does not at the others, and only the width is looked at.
+ */
+export async function expectAccessible(
+  page: Page,
+  places: readonly (readonly [place: string, ready: Locator])[],
+  widths: readonly number[] = [1440, 1024, 320],
+): Promise<void> {
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 844 });
+    for (const [place, ready] of places) {
+      await page.goto(`/#${place}`);
+      await ready.first().waitFor({ state: 'attached' });
+      const only = width === widths[0] ? undefined : 'light';
+      if (width !== 1024) expect(await listFindings(page, only), `${width} ${place}`).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBe(width);
+    }
+  }
 }
 
 /** A colour that is on its way to another one is of neither theme. */
