@@ -5,6 +5,7 @@ import { expectAccessible } from './lib/axe.ts';
 import {
   confirm,
   drawerOf,
+  hashOf,
   patient,
   recordRows as rowsOf,
   signIn,
@@ -32,7 +33,6 @@ beforeAll(async () => {
   });
 });
 
-const hashOf = (page: Page) => new URL(page.url()).hash;
 const rowOf = (page: Page, id: string) => page.locator(`tr[data-key="${id}"]`);
 
 test('filters incidents by what the hash keeps, and clears the filters', async () => {

@@ -1,9 +1,9 @@
-import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import {
   drawerOf,
   expectVisible,
+  hashOf,
   patient,
   recordRows,
   signIn,
@@ -160,7 +160,3 @@ test('brings many open stores back in few requests, and sees what changes in the
   await january.getByText('RETRY').click();
   await january.getByText('1 record').waitFor();
 });
-
-function hashOf(page: Page): string {
-  return new URL(page.url()).hash;
-}

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { patient, useConsole } from './lib/browser.ts';
+import { hashOf, patient, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(() => startFilled());
-const hashOf = (url: string) => decodeURIComponent(new URL(url).hash);
 
 test('a view is saved under a name, found by it in the palette, renamed and deleted', async () => {
   const page = await filled.open('/records?tenant=TX&kind=departure');
@@ -23,7 +22,7 @@ test('a view is saved under a name, found by it in the palette, renamed and dele
   await page.getByRole('option', { name: 'View Late ones' }).waitFor(patient);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'RECORDS' }).waitFor(patient);
-  expect(hashOf(page.url())).toBe('#/records?tenant=TX&kind=departure');
+  expect(hashOf(page)).toBe('#/records?tenant=TX&kind=departure');
 
   await page.keyboard.press('Control+k');
   await page.keyboard.insertText('save this view');

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ownCommand, type Service } from '../lib/installation.ts';
 import {
   drawerOf,
+  hashOf,
   patient,
   recordRows,
   signIn,
@@ -16,8 +17,6 @@ import { bigLeaf, startEmpty, startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
 const empty = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
-
-const hashOf = (page: Page) => new URL(page.url()).hash;
 
 async function makeToken(service: Service, fields: Record<string, unknown>): Promise<string> {
   const answer = await service.call('POST', '/tokens', { body: { name: 'narrow', ...fields } });

@@ -5,6 +5,7 @@ import { listFindings } from './lib/axe.ts';
 import { confirm, drawerOf, expectHash, patient, recordRows, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
+import { holdBack } from './lib/weather.ts';
 
 // It stands before the pages, so that it comes after they are closed.
 afterEach(async () => {
@@ -263,11 +264,7 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await expectText(drawer.getByRole('row', { name: /^only in all of it/ }), new RegExp(`${gone}$`));
   await drawer.getByText('ONLY IN all of it, THE FIRST 20').waitFor();
   // What was found of one version is not told of the next while that is read.
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  await page.route('**/diff?**', (route) => released.then(() => route.continue()));
+  const release = await holdBack(page, 'GET', '**/diff?**');
   await drawer.getByLabel('Compare with').selectOption('as well');
   await expectText(drawer.getByRole('row', { name: /^only in as well/ }), /…$/);
   release();

@@ -271,6 +271,9 @@ export async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`80 tab stops, and none is ${selector}`);
 }
 
+/** The state of the view, as the address has it. */
+export const hashOf = (page: Page) => decodeURIComponent(new URL(page.url()).hash);
+
 /** Waits until the address has this in its hash. */
 export const expectHash = (page: Page, part: string) =>
-  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
+  expect.poll(() => hashOf(page), patient).toContain(part);

@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
+import { answer, startReceiver } from '../../../packages/server/test/receiver.ts';
 import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 
@@ -42,11 +41,10 @@ export async function startWebhookService(
   env: Record<string, string> = {},
 ): Promise<WebhookService> {
   const installation = await createInstallation();
-  const { server, receiver } = await startReceiver();
+  const { receiver, close } = await startRefusing();
   const remove = async () => {
     await installation.remove();
-    server.closeAllConnections();
-    server.close();
+    await close();
   };
   try {
     const service = await installation.start({ SVC_ALLOW_TARGETS: '127.0.0.0/8', ...env });
@@ -96,28 +94,15 @@ export async function waitForCounts(
   });
 }
 
-async function startReceiver(): Promise<{ server: Server; receiver: Receiver }> {
-  let status = 503;
-  const bodies: { path: string; body: string }[] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text;
-    });
-    request.on('end', () => {
-      bodies.push({ path: request.url ?? '', body });
-      response.writeHead(status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ said: status }));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+/** A receiver that refuses everything until it is told otherwise. */
+async function startRefusing(): Promise<{ receiver: Receiver; close: () => Promise<void> }> {
+  const saying = (status: number) => () =>
+    answer(status, { body: JSON.stringify({ said: status }) });
+  const hook = await startReceiver({ behave: saying(503) });
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${port}`,
-    answer(next) {
-      status = next;
-    },
-    bodiesOf: (path) => bodies.filter((each) => each.path === path).map(({ body }) => body),
+    url: hook.url(''),
+    answer: (status) => hook.behave(saying(status)),
+    bodiesOf: (path) => hook.requests.filter((each) => each.path === path).map(({ body }) => body),
   };
-  return { server, receiver };
+  return { receiver, close: () => hook.close() };
 }
