@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Service } from '../lib/installation.ts';
 import { runRetention } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
-import { listFindings } from './lib/axe.ts';
-import { drawerOf, patient, recordRows, useConsole } from './lib/browser.ts';
+import { expectAccessible } from './lib/axe.ts';
+import { drawerOf, hashOf, patient, recordRows, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
@@ -48,7 +48,6 @@ async function makeJobs(service: Service) {
   return made;
 }
 
-const hashOf = (page: Page) => decodeURIComponent(new URL(page.url()).hash);
 const keysOf = (page: Page) =>
   recordRows(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-key')));
 const expectKeys = (page: Page, keys: readonly (string | undefined)[]) =>
@@ -174,21 +173,15 @@ test(
   async () => {
     const page = await filled.openBlank();
     await filled.openIn(page, '/jobs');
-    for (const width of [1440, 1024, 390]) {
-      await page.setViewportSize({ width, height: 844 });
-      for (const [name, place] of [
-        ['jobs', ''],
-        ['jobs-drawer', `?panel=job/${ids.export}`],
-      ]) {
-        await page.goto(`/#/jobs${place}`);
-        await recordRows(page).first().waitFor({ state: 'attached' });
-        if (place !== '')
-          await drawerOf(page).getByText(`svcctl jobs wait ${ids.export}`).waitFor();
-        const only = width === 1440 ? undefined : 'light';
-        if (width !== 1024) expect(await listFindings(page, only), `${name} ${width}`).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-      }
-    }
+    const command = drawerOf(page).getByText(`svcctl jobs wait ${ids.export}`);
+    await expectAccessible(
+      page,
+      [
+        ['/jobs', recordRows(page)],
+        [`/jobs?panel=job/${ids.export}`, command],
+      ],
+      [1440, 1024, 390],
+    );
   },
   patient.timeout * 2,
 );
