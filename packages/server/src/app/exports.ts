@@ -28,8 +28,6 @@ import { type Host, readNotes, routeTools, secretBox } from './host.ts';
 
 /** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
-  /** Stops the job if this process is working on it. The caller has already marked it as cancelled in the database. */
-  cancel(id: string): void;
   /** Looks at once whether a schedule is due. */
   pokeSchedules(): void;
 };
@@ -40,8 +38,8 @@ const encodedAtOnce = 2;
 export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
   const { settings, log, db, cold, paceOf } = host;
   let schedules: Repeated | undefined;
-  let runner: ReturnType<typeof startExportJobs> | undefined;
-  let sweeps: ReturnType<typeof startSweeps> | undefined;
+  let runner: Repeated | undefined;
+  let sweeps: Repeated | undefined;
   return {
     start() {
       // In a read-only process jobs stay queued and files stay where they are.
@@ -83,9 +81,6 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
     },
     poke() {
       runner?.poke();
-    },
-    cancel(id) {
-      runner?.cancel(id);
     },
     pokeSchedules() {
       schedules?.poke();
@@ -202,7 +197,6 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     findSchema,
     jobs,
     objects: cold.objects,
-    store: cold.store,
     fence: cold.fence,
     spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
@@ -226,7 +220,6 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     seal: (secret, id) => secretBox(host).seal(secret, id),
     unseal: (secret, id) => secretBox(host).open(secret, id),
     poke: () => jobs.pokeSchedules(),
-    cancel: (id) => jobs.cancel(id),
     ...routeTools(host),
   });
 }

@@ -99,7 +99,7 @@ export function createHttp(
     addWebhooks(http, host, works);
     addNotices(http, host, works.notices);
     addOverview(http, host);
-    addJobs(http, host, works.jobs);
+    addJobs(http, host);
     addStatus(http, host, works.presence);
   }
   const findWarnings = createFindWarnings(host, { http, assertReady });

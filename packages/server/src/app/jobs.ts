@@ -4,17 +4,16 @@ import { addJobRoutes } from '../platform/jobs/listed.ts';
 import { versionsAsJobs } from '../records/index.ts';
 import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
 import { listBulkAsJobs, listReplaysAsJobs } from '../webhooks/index.ts';
-import type { ExportJobs } from './exports.ts';
 import { type Host, routeTools } from './host.ts';
 
 /** Adds the routes of the one list of all jobs, which puts together what each feature tells of its own. */
-export function addJobs(http: HttpServer, host: Host, jobs: ExportJobs): void {
+export function addJobs(http: HttpServer, host: Host): void {
   const { audit, cursorKey } = routeTools(host);
   const { db } = host;
   addJobRoutes(http, db, {
     cursorKey,
     kinds: [
-      listExportsAsJobs(db, { audit, jobs }),
+      listExportsAsJobs(db, audit),
       runsAsJobs,
       verificationsAsJobs,
       listBulkAsJobs(db, audit, 'retry'),

@@ -267,7 +267,7 @@ export const exportJobsContract = routesUnder('Exports', {
     path: '/exports/:id',
     summary: 'Cancel an export job, or remove its file',
     description:
-      'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
+      'A job that is queued or running is cancelled, within a second. The file of one that is completed is gone at once, and removed from the store within seconds, or after a backup that copies it. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
     scope: 'analytics:read',
     responses: { 200: { description: 'The job as it is now.', schema: exportJobSchema } },
   },

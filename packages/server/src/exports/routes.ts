@@ -9,7 +9,6 @@ import type { NoteRead } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
-import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { countInParts } from '../records/index.ts';
 import { type ExportRequest, exportsContract } from './contract.ts';
@@ -20,7 +19,6 @@ import { createJob, fileNameOf, prefersAsync, toFileOptions } from './jobs/creat
 import { type DownloadOptions, sendFile } from './jobs/file.ts';
 import { toExportJob } from './jobs/job.ts';
 import { cancelJob, getJob, getManifest, listJobs } from './jobs/list.ts';
-import { removeEndedFiles } from './jobs/sweep.ts';
 import { exportJobsContract } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { previewLines } from './preview-lines.ts';
@@ -41,12 +39,11 @@ type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
     actorOf(tokenId: string): Promise<Actor>;
     /** The origin of download links; undefined makes the links paths. */
     readonly publicUrl: string | undefined;
-    readonly store: ObjectStore;
-    readonly fence: Pick<StoreFence, 'advance' | 'assertOwn' | 'isReadOnly'>;
+    readonly fence: Pick<StoreFence, 'isReadOnly'>;
     readonly cursorKey: () => Buffer;
     readonly noteRead: NoteRead;
-    /** The work on jobs in this process, which is told of those that are made and cancelled here. */
-    readonly jobs: { poke(): void; cancel(id: string): void };
+    /** The work on jobs in this process, which is told of those that are made here. */
+    readonly jobs: { poke(): void };
   };
 
 /** A request for an export. With `Prefer: respond-async` it becomes a job. */
@@ -159,7 +156,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
 }
 
 function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
-  const { audit, log, jobs } = options;
+  const { audit } = options;
   // Whoever goes on with a file after ten minutes, or at another process, is noted once more.
   const noted = new LRUCache<string, true>({ max: 10_000, ttl: 600_000 });
   http.route(exportJobsContract.listExports, ({ query, actor }) =>
@@ -174,21 +171,10 @@ function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): v
   http.route(exportJobsContract.downloadFile, ({ params, ...call }) =>
     sendFile(db, { id: params.id, ...call }, { ...options, noted }),
   );
-  http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
-    const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });
-    if (was === 'open') jobs.cancel(job.id);
-    if (was === 'completed') {
-      // For callers the file is gone already. What cannot be removed now is removed by a later sweep.
-      const late = AbortSignal.timeout(removeMillis);
-      await removeEndedFiles({ ...options, db }, job, late).catch((err: unknown) =>
-        log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
-      );
-    }
-    return toExportJob(job);
-  });
+  http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) =>
+    toExportJob(await cancelJob(db, { id: params.id, actor, request, audit })),
+  );
 }
-
-const removeMillis = 30_000;
 
 /** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
 async function startJob(

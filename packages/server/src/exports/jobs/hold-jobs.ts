@@ -15,12 +15,6 @@ import type { Held, StoredJob } from './job.ts';
 /** The job was cancelled, was failed from elsewhere, or was taken over. Whoever did that has stored it. */
 export class JobLost extends Error {}
 
-/** Works on jobs until it is stopped. */
-export type HeldRunner = Repeated & {
-  /** Stops the work on a job that was cancelled, if this process works on it. */
-  cancel(id: string): void;
-};
-
 /** How often to look without a poke: for jobs that other processes queue, or leave behind when they are killed. */
 const lookMillis = 2000;
 
@@ -32,29 +26,23 @@ const lookMillis = 2000;
 export function startExportJobs(
   context: WorkContext,
   { places, onEnded, log }: { places: number; onEnded: () => void; log: Log },
-): HeldRunner {
-  // By runner: an attempt may still wind up when its job is taken again.
-  const running = new Map<string, { id: string; abort: AbortController; ended: Promise<void> }>();
+): Repeated {
+  const running = new Set<Promise<void>>();
   const look = async (signal: AbortSignal) => {
     while (!signal.aborted && running.size < places) {
       const taken = await takeNextJob(context);
       if (taken === undefined) return;
-      const { id, runner } = taken.job;
-      const abort = new AbortController();
-      const ended = attemptJob(context, {
-        taken,
-        log,
-        signal: AbortSignal.any([signal, abort.signal]),
-      })
+      const exportId = taken.job.id;
+      const ended = attemptJob(context, { taken, log, signal })
         .catch((err: unknown) => {
-          log.warn({ err, exportId: id }, 'an export was interrupted and will be taken up again');
+          log.warn({ err, exportId }, 'an export was interrupted and will be taken up again');
         })
         .then(() => {
-          running.delete(runner);
+          running.delete(ended);
           onEnded();
           looks.poke();
         });
-      running.set(runner, { id, abort, ended });
+      running.add(ended);
     }
   };
   const looks = repeat(look, {
@@ -63,14 +51,9 @@ export function startExportJobs(
   });
   return {
     poke: () => looks.poke(),
-    cancel(id) {
-      for (const attempt of running.values()) {
-        if (attempt.id === id) attempt.abort.abort(new JobLost('the job was cancelled'));
-      }
-    },
     async stop() {
       await looks.stop();
-      await Promise.all([...running.values()].map(({ ended }) => ended));
+      await Promise.all(running);
     },
   };
 }
@@ -104,7 +87,7 @@ type Attempt = { readonly taken: TakenJob; readonly signal: AbortSignal; readonl
 
 /**
  * Works on a job until it ends or cannot go on, and stores which of these happened. It ends itself soon after the
- * signal is aborted, by `JobLost` or because the process stops, and when the session is lost.
+ * signal is aborted, because the process stops, and when the job or the session is lost.
  */
 export async function attemptJob(context: WorkContext, attempt: Attempt): Promise<void> {
   const { db } = context;

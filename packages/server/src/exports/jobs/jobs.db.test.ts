@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, type TestService, useTestService } from '../../../test/service.ts';
+import { tryLock } from '../../platform/postgres/locks.ts';
 import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 
@@ -46,6 +47,8 @@ async function completedJob(body: object): Promise<ExportJob> {
 const get = (on: TestService, path: string, headers: Record<string, string> = {}) =>
   on.call('GET', `/exports/${path}`, { headers });
 const cancel = (on: TestService, id: string) => on.call('DELETE', `/exports/${id}`);
+/** Where the objects of a job of the tenant T lie. */
+const folderOf = (id: string) => join(service.dataDir, 'cold', 'exports', 'tenant=T', id);
 const audited = async (on: TestService) =>
   (await on.call('GET', '/audit')).json.data.map((row: { action: string }) => row.action);
 
@@ -281,9 +284,19 @@ describe('a file', () => {
     const answer = await get(service, `${id}/file`);
     expect(answer).toMatchObject({ status: 410, json: { code: 'export_file_gone' } });
     expect((await get(service, `${id}/manifest`)).status).toBe(200);
-    const folders = await readdir(join(service.dataDir, 'cold', 'exports', 'tenant=T', id));
-    expect(folders).toEqual([]);
+    await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
     expect((await audited(service)).slice(0, 2)).toEqual(['export.remove', 'export.create']);
+  });
+
+  test('that is deleted while a backup copies objects is copied whole', async () => {
+    const { id } = await completedJob({ tenant: 'T', store: 'B' });
+    const names = await readdir(folderOf(id));
+    const backup = await service.db.openSession();
+    await tryLock(backup, 'objectHolds', undefined, { isShared: true });
+    expect((await cancel(service, id)).json).toMatchObject({ has_file: false });
+    expect(await readdir(folderOf(id))).toEqual(names);
+    await backup.close();
+    await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
   });
 
   test('is gone when it has expired', async () => {
@@ -298,7 +311,7 @@ describe('a flipped byte of a part', () => {
   let id: string;
   beforeAll(async () => {
     ({ id } = await completedJob({ tenant: 'T', kind: 'k' }));
-    const dir = join(service.dataDir, 'cold', 'exports', 'tenant=T', id);
+    const dir = folderOf(id);
     const path = join(dir, (await readdir(dir)).filter((name) => name.startsWith('1.'))[0] ?? '');
     // As a disk does it: nothing else about the file changes.
     const { atime, mtime } = await stat(path);

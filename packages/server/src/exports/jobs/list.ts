@@ -86,14 +86,14 @@ type CancelCall = Act & {
 };
 
 /**
- * Cancels a job that is queued or running, or removes the file of a completed one; otherwise nothing happens. The next
- * sweep removes the objects of the job. Throws 404 `export_not_found`, and 403 `scope_missing` unless the actor asked for
- * the job or is an admin.
+ * Cancels a job that is queued or running, or removes the file of a completed one; otherwise nothing happens. Whoever
+ * works on the job sees that at its next look, and the next sweep removes the objects of the job. Throws 404
+ * `export_not_found`, and 403 `scope_missing` unless the actor asked for the job or is an admin.
  */
 export async function cancelJob(
   db: Database,
   { id, keepsFile, ...act }: CancelCall,
-): Promise<{ job: StoredJob; was: 'open' | 'completed' | 'ended' }> {
+): Promise<StoredJob> {
   const { actor } = act;
   const found = await getJob(db, actor, id);
   if (!hasScope(actor, 'admin') && found.token_id !== actor.tokenId) {
@@ -113,22 +113,22 @@ export async function cancelJob(
     const cancelled = await queries.cancelOpenJob(connection, found);
     if (cancelled !== undefined) {
       await entry(cancelled, 'export.cancel', { state: found.state, rows_done: found.rows_done });
-      return { job: cancelled, was: 'open' };
+      return cancelled;
     }
     // The job may have ended since it was looked up.
     const expired = keepsFile ? undefined : await queries.expireJob(connection, found);
     if (expired !== undefined) {
       await entry(expired, 'export.remove', { state: expired.state, has_file: true });
-      return { job: expired, was: 'completed' };
+      return expired;
     }
-    return { job: await getJob(connection, actor, id), was: 'ended' };
+    return getJob(connection, actor, id);
   });
 }
 
-/** Exports in the list of all jobs. `jobs` are at work in this process. */
+/** Exports in the list of all jobs. */
 export function listExportsAsJobs(
   db: Database,
-  { audit, jobs }: { audit: Audit; jobs: { cancel(id: string): void } },
+  audit: Audit,
 ): ListedKind<{ file_name: string; is_erased: boolean }> {
   return {
     kind: 'export',
@@ -141,8 +141,7 @@ export function listExportsAsJobs(
       return `Exports records of ${tenant} to ${told.file_name}${gone}.`;
     },
     async cancel(call) {
-      const { job, was } = await cancelJob(db, { ...call, audit, keepsFile: true });
-      if (was === 'open') jobs.cancel(job.id);
+      await cancelJob(db, { ...call, audit, keepsFile: true });
     },
   };
 }

@@ -43,8 +43,8 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
 }
 
 /** Removes the objects of an ended job, of all its attempts, and stores that; the next sweep does what a kill left. */
-export async function removeEndedFiles(
-  { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
+async function removeEndedFiles(
+  { db, store, fence }: SweepContext,
   job: JobId,
   signal: AbortSignal,
 ): Promise<void> {

@@ -147,18 +147,14 @@ export async function updateSchedule(db: Queryable, row: StoredSchedule): Promis
     where tenant = ${row.tenant} and id = ${row.id}`);
 }
 
-/** Deletes a schedule, and cancels its run; returns the id of that. */
-export async function deleteSchedule(
-  connection: Connection,
-  { tenant, id }: JobId,
-): Promise<string | undefined> {
+/** Deletes a schedule, and cancels its run. */
+export async function deleteSchedule(connection: Connection, { tenant, id }: JobId): Promise<void> {
   await connection.query(sql`
     update export_schedules set deleted_at = now(), due_at = null where tenant = ${tenant} and id = ${id}`);
-  const rows = await connection.query<{ id: string }>(sql`
+  await connection.query(sql`
     update exports set state = 'cancelled', finished_at = now(), expires_at = now(), error_code = null,
       error = null
-    where schedule_id = ${id} and tenant = ${tenant} and state in ('queued', 'running') returning id`);
-  return rows[0]?.id;
+    where schedule_id = ${id} and tenant = ${tenant} and state in ('queued', 'running')`);
 }
 
 /** A schedule whose run failed goes on after this time, or at its next one if that comes first. */

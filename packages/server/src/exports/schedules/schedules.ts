@@ -32,8 +32,6 @@ type ScheduleTools = TargetTools & {
   readonly findSchema: FindSchema;
   /** Has schedules looked at now. */
   readonly poke: () => void;
-  /** Stops the work on a run that was cancelled. */
-  readonly cancel: (exportId: string) => void;
 };
 
 /** A tenant may have so many. */
@@ -63,13 +61,12 @@ export function addScheduleRoutes(http: HttpServer, db: Database, tools: Schedul
   });
   http.route(schedulesContract.deleteSchedule, async ({ params, ...caller }) => {
     const { id } = params;
-    const run = await db.transaction(async (connection) => {
+    await db.transaction(async (connection) => {
       const own = await lock(connection, { id, actor: caller.actor });
       await tools.audit(connection, entryOf(caller, 'delete', own, { before: told(own) }));
-      return queries.deleteSchedule(connection, own);
+      await queries.deleteSchedule(connection, own);
     });
     await queries.dropSecrets(db);
-    if (run !== undefined) tools.cancel(run);
   });
 }
 
