@@ -3,7 +3,6 @@ import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { holdPace } from '../../../test/held-pace.ts';
 import { fromFileSystem, storeUnavailable } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { cutParts } from '../../records/index.ts';
@@ -11,7 +10,7 @@ import { freeze } from '../../records/read/testing/freeze.ts';
 import type { WorkContext } from './context.ts';
 import { JobLost, whileHeld } from './hold-jobs.ts';
 import { failJob, updateProgress } from './hold-queries.ts';
-import { cancelOpenJob, listObjects } from './queries.ts';
+import { cancelOpenJob } from './queries.ts';
 import { noteGoneExports } from './sweep.ts';
 import { useTestExports } from './testing/test-exports.ts';
 
@@ -254,10 +253,7 @@ const files = [
  * What a process can still do that is killed at its n-th act: before that, and nothing any more from then
  * on. `isAfter`: the act itself is done, and only nobody hears of it.
  */
-function killedAt(
-  n: number,
-  isAfter: boolean,
-): Partial<WorkContext> & { acts(): number; kill(): void } {
+function killedAt(n: number, isAfter: boolean): Partial<WorkContext> & { acts(): number } {
   const { db, cold } = exports;
   let acts = 0;
   let isDead = false;
@@ -287,9 +283,6 @@ function killedAt(
       remove: (key, signal) => deadOr(() => cold.store.remove(key, signal)),
     },
     acts: () => acts,
-    kill() {
-      isDead = true;
-    },
   };
 }
 
@@ -326,33 +319,4 @@ test('a job that is killed at whatever act ends with the file of an undisturbed 
       undisturbed.get(at)?.sha256,
     );
   }
-});
-
-test('a job that is killed while it gives way to clients goes on with the parts that it has', async () => {
-  const undisturbed = await exports.create('csv', { tenant: 'T' });
-  await exports.work();
-  const { sha256 } = await exports.job(undisturbed.id);
-  const { id } = await exports.create('csv', { tenant: 'T' });
-  const taken = await exports.take();
-  const partsDone = async () => await listObjects(exports.db, taken.job);
-  const held = holdPace();
-  const rest = held.pace.begin();
-  const pace = {
-    // Clients come when the first part is done.
-    begin: () => async (signal: AbortSignal) => {
-      if ((await partsDone()).length > 0) await rest(signal);
-    },
-  };
-  const dying = killedAt(Number.POSITIVE_INFINITY, false);
-  const working = exports.attempt(taken, { ...dying, pace });
-  await held.resting;
-  const kept = await partsDone();
-  dying.kill();
-  held.letGo();
-  await working.catch(() => {});
-  expect(await exports.job(id)).toMatchObject({ state: 'running', attempts: 1 });
-  expect(await exports.work()).toBe(id);
-  const job = await exports.job(id);
-  expect(job).toMatchObject({ state: 'completed', attempts: 2, rows_done: 70, sha256 });
-  expect(await partsDone()).toEqual(expect.arrayContaining(kept));
 });
