@@ -255,7 +255,7 @@ describe('turns', () => {
     const taken = [await exports.take(), await exports.take(), await exports.take()];
     expect(taken.map(({ job }) => job.tenant)).toEqual(['MANY', 'FEW', 'MANY']);
     // MANY runs as many as it may, which is seen without a session.
-    const openSession = vi.fn(exports.db.openSession);
+    const openSession = vi.fn(() => exports.db.openSession());
     const db = { ...exports.db, openSession };
     expect(await takeNextJob(exports.context({ db }))).toBeUndefined();
     expect(openSession).not.toHaveBeenCalled();

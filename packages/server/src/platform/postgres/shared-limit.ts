@@ -23,7 +23,7 @@ const forgetMillis = 60_000;
 /** The part of a limit that a process may let through before it has told the others. */
 const untoldShare = 0.02;
 
-export type SharedLimit = {
+type SharedLimit = {
   /** Uses one. Returns 0, or the seconds to wait; a promise where others must be told first, as for fast requests. */
   take(subject: string): number | Promise<number>;
   /** Returns what the subject has left, as far as this process knows, and in how many seconds it has all again. */

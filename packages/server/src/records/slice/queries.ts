@@ -193,7 +193,7 @@ export function where(conditions: readonly Sql[]): Sql {
 }
 
 /** The column that tells the day, its type, and how the beginning of a day is written as its value. */
-export type DayColumn = {
+type DayColumn = {
   readonly name: Sql;
   readonly type: 'date' | 'timestamptz';
   start(day: string): Sql;

@@ -125,7 +125,7 @@ export async function addRecords(db: TestDatabase, records: readonly TestRecord[
 }
 
 /** Counts the records of tenants anew, from hot records and catalogue. */
-export async function countAnew(connection: Connection, tenants: Iterable<string>): Promise<void> {
+async function countAnew(connection: Connection, tenants: Iterable<string>): Promise<void> {
   for (const tenant of new Set(tenants)) {
     await recountDays(connection, tenant, { first: '1970-01-01', last: '2999-12-31' });
     await recountSums(connection, tenant);
