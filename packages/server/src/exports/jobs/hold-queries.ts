@@ -16,7 +16,8 @@ const isDue = sql`
  * last turn the longest ago, the oldest job. Tenants that already run as many as they may are left out.
  */
 export async function findNextJob(db: Queryable, perTenant: number): Promise<JobId | undefined> {
-  const rows = await db.query<JobId>(sql`
+  const rows = await db.query<JobId>(
+    sql`
     with open as (
       select tenant, id, token_id, created_at, ${isDue} as is_due, ${isWorkedOn} as is_held from exports j
       where state in ('queued', 'running')
@@ -29,7 +30,10 @@ export async function findNextJob(db: Queryable, perTenant: number): Promise<Job
     select tenant, id from counted where not is_held and running < ${perTenant} and is_due
     order by running, of_maker, (
       select max(taken_at) from exports turn where turn.token_id = counted.token_id
-    ) nulls first, created_at, id limit 1`);
+    ) nulls first, created_at, id limit 1`,
+    // A plan from when there were few jobs goes through all of them for each job that waits.
+    { isPlannedAnew: true },
+  );
   return rows[0];
 }
 

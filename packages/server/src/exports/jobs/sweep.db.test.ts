@@ -7,7 +7,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { planOf, testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import { onGone } from '../../app/retention.ts';
 import { createLog } from '../../platform/log.ts';
-import type { Connection } from '../../platform/postgres/database.ts';
+import { type Connection, onlyRow } from '../../platform/postgres/database.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
 import { findNextJob } from './hold-queries.ts';
@@ -157,6 +157,33 @@ testOnOneServer('no look goes through all jobs that ever were', async () => {
   expect(next).toContain('Index Only Scan Backward using exports_turns_idx');
   expect(await planOf(exports.db, pruneJobs)).toContain('exports_prunable_idx');
 });
+
+testOnOneServer(
+  'a connection that looked when there were few jobs still looks along the index',
+  async () => {
+    await exports.create('csv', { tenant: 'T' });
+    const { db } = exports;
+    await db.query(sql`analyze exports`);
+    await db.transaction(async (connection) => {
+      const read = async () => {
+        const rows = await connection.query<{ blocks: number }>(sql`
+        select pg_stat_get_xact_blocks_fetched('exports'::regclass)::int as blocks`);
+        return onlyRow(rows).blocks;
+      };
+      // After five looks PostgreSQL may keep the plan of a prepared statement.
+      for (let n = 0; n < 7; n += 1) expect(await findNextJob(connection, 2)).toBeDefined();
+      await connection.query(sql`
+      insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before, requested_by,
+        token_id, state, taken_at, finished_at)
+      select 'T' || n, 'exp_' || n, 'csv', '{}', '{}', repeat('x', 500), '{}', now(), 'test', 'tok_' || n % 100,
+        case when n > 4900 then 'queued' else 'completed' end, now(), case when n <= 4900 then now() end
+      from generate_series(1, 5000) as n`);
+      const before = await read();
+      expect(await findNextJob(connection, 2)).toBeDefined();
+      expect((await read()) - before).toBeLessThan(1000);
+    });
+  },
+);
 
 test('a verification knows the objects of files that are kept, and no others', async () => {
   const id = await completed();
