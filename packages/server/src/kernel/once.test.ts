@@ -57,3 +57,19 @@ test('a reading that fails after it was late is tried again', async () => {
   begun[0]?.reject(new Error('away'));
   await vi.waitUntil(() => ask().then(() => begun.length === 2), { timeout: 60_000 });
 });
+
+test('nothing waits for the limit of a reading that has ended', async () => {
+  const { begun, read } = readings();
+  let lates = 0;
+  const late = () => {
+    lates += 1;
+    return 'unknown';
+  };
+  const ask = keepFor(read, { keepMillis: 0, limitMillis: 1, late });
+  const first = ask();
+  begun[0]?.resolve('first');
+  expect(await first).toBe('first');
+  // Its limit began later, so it ends later.
+  expect(await ask()).toBe('unknown');
+  expect(lates).toBe(1);
+});

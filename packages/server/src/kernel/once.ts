@@ -20,7 +20,8 @@ type Keeping<T> = {
 
 /**
  * Lets something be read anew once it is older than `keepMillis`. All who ask meanwhile join one reading. It stays the
- * only one until it has ended, also when it is late: what hangs is never asked twice at once.
+ * only one until it has ended, also when it is late: what hangs is never asked twice at once. So a reading must have an
+ * end of its own.
  */
 export function keepFor<T>(
   read: () => Promise<T>,
@@ -33,13 +34,17 @@ export function keepFor<T>(
     kept = { value, until: performance.now() + keepMillis };
     return value;
   };
-  const end = () => {
-    reading = undefined;
-  };
   const begin = () => {
+    const ended = new AbortController();
     const running = readAnew();
+    const waiting = setTimeout(limitMillis, null, { ref: false, signal: ended.signal }).then(late);
+    const first = Promise.race([running, waiting]);
+    const end = () => {
+      reading = undefined;
+      ended.abort();
+    };
     running.then(end, end);
-    return Promise.race([running, setTimeout(limitMillis, null, { ref: false }).then(late)]);
+    return first;
   };
   return () => {
     if (kept !== undefined && performance.now() < kept.until) return Promise.resolve(kept.value);
