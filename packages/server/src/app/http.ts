@@ -123,16 +123,23 @@ export function createHttp(
   return http;
 }
 
+/** How long a look at the database waits for an answer. The server waits for a lock no longer than twice that. */
+const silentMillis = 5000;
+
 /** Returns what throws unless requests can be served now, and else tells what is wrong although they can. */
 function createFindWarnings(
   { db, cold, settings }: Host,
   { http, assertReady }: { http: HttpServer; assertReady: () => void },
 ) {
+  // A look at a connection that has fallen silent ends, and closes it, so that the next one takes another.
+  const asked: Queryable = {
+    query: (statement, options) => db.query(statement, { ...options, answerMillis: silentMillis }),
+  };
   const look = async () => ({
-    newer: await listNewerMigrations(db),
-    isReadOnly: await isReadOnly(db),
+    newer: await listNewerMigrations(asked),
+    isReadOnly: await isReadOnly(asked),
   });
-  // Whoever asks needs no token: a flood of them is to take no more connections than one.
+  // Whoever asks needs no token: a flood of them is to take no more than a few connections.
   const lookAtDatabase = keepFor(look, {
     keepMillis: settings.waits.readyMillis,
     limitMillis: 2000,

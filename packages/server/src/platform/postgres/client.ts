@@ -102,12 +102,13 @@ export async function setUp(
 export async function runStatement<R extends Row>(
   on: pg.ClientBase,
   { text, values }: Sql,
-  { isPlannedAnew = false, isLong = false }: QueryOptions = {},
+  { isPlannedAnew = false, isLong = false, answerMillis }: QueryOptions = {},
 ): Promise<R[]> {
   const startedAt = performance.now();
   try {
     const name = isPlannedAnew ? {} : { name: statementName(text) };
-    const limit = isLong ? { query_timeout: longestTimerMillis } : {};
+    const limitMillis = isLong ? longestTimerMillis : answerMillis;
+    const limit = limitMillis === undefined ? {} : { query_timeout: limitMillis };
     const asked = { text, values: values.map(encodeArray), ...name, ...limit };
     const result = await awaitAnswer(on, () => on.query<R>(asked));
     return result.rows;

@@ -53,6 +53,8 @@ export type QueryOptions = {
   isPlannedAnew?: boolean;
   /** Awaits the answer for as long as it takes. The server's own limit is the transaction's `statement_timeout`. */
   isLong?: boolean;
+  /** Awaits the answer no longer than this. A connection that has not answered by then is closed, not given back. */
+  answerMillis?: number;
 };
 
 export type Database = Queryable & {
