@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { runs } from '../../../test/runs.ts';
 import { createPartitions } from '../ingest/store-part.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
@@ -245,10 +246,17 @@ test('a store is copied out of the partitions of its own days alone', async () =
   });
 });
 
-test('an aborted spool leaves the pool usable', async () => {
-  const stopped = AbortSignal.abort(new Error('stopped'));
+test('an aborted spool waits for nothing, and leaves the pool usable', async () => {
   const path = fileOf('aborted.csv');
-  const spooling = spoolHotRows(db, { tenant: 'TX-1', ...range, path, signal: stopped });
-  await expect(spooling).rejects.toThrow('stopped');
+  const abort = new AbortController();
+  const spool = () => spoolHotRows(db, { tenant: 'TX-1', ...range, path, signal: abort.signal });
+  await db.transaction(async (connection) => {
+    await connection.query(sql`lock leaf_days in access exclusive mode`);
+    const spooling = spool();
+    await Promise.race([untilLockWaits(db), spooling]);
+    abort.abort(new Error('stopped'));
+    await expect(spooling).rejects.toThrow('stopped');
+    await expect(spool()).rejects.toThrow('stopped');
+  });
   expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
 });

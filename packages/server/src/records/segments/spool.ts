@@ -31,16 +31,16 @@ const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'e
  */
 export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
   const { tenant, firstDay, lastDay, signal } = options;
-  return db.withConnection(async (connection) => {
-    await connection.client.query('begin isolation level repeatable read read only');
-    await allowLongStatements(connection);
-    const days = await listHotDays(connection, { tenant, firstDay, lastDay });
-    await cancelling(connection, signal, async () => {
+  return db.withConnection((connection) =>
+    cancelling(connection, signal, async () => {
+      await connection.client.query('begin isolation level repeatable read read only');
+      await allowLongStatements(connection);
+      const days = await listHotDays(connection, { tenant, firstDay, lastDay });
       await copyStores(connection, days, options);
       await connection.client.query('commit');
-    });
-    return days;
-  });
+      return days;
+    }),
+  );
 }
 
 async function copyStores(
