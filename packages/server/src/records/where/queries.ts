@@ -9,7 +9,7 @@ import type { Column, Comparison, Place, Where } from './where.ts';
 // of any engine, `whereSql` in that of PostgreSQL. Nothing in it throws, whatever a record holds: no part is cast before
 // its type is known. DuckDB's engine is in cold-sql.ts.
 
-/** What PostgreSQL and DuckDB say in different ways. What comes from the caller is in the values of each `Sql`. */
+/** What PostgreSQL and DuckDB say in different ways. What comes from the caller is in the values of each `Sql`, or a literal. */
 export type WhereEngine = {
   /** Returns what is null unless there is a value at the path. */
   presence(path: readonly string[]): Sql;
@@ -84,7 +84,9 @@ function checkSql(value: Value, check: Check, engine: WhereEngine): Sql {
       return compareAs('timestamptz', engine)(value.text, check);
     case 'like': {
       const { folded, from, to } = foldPattern(check.pattern);
-      const lower = sql`translate(${raw(value.text)}, ${from}::text, ${to}::text)`;
+      const text = raw(value.text);
+      // DuckDB would call the function for each text, also where no character becomes another.
+      const lower = from === '' ? text : sql`translate(${text}, ${from}::text, ${to}::text)`;
       return sql`${lower} collate "C" like ${folded}::text escape '\\'`;
     }
   }
