@@ -54,7 +54,7 @@ export type Hold = {
 export type JobProgress = { readonly rows: number; readonly bytes: number };
 
 /** Why an attempt ended, as callers may see it. `isPassing` says that another attempt may end better. */
-export type Fault = { readonly code: string; readonly text: string; readonly isPassing: boolean };
+type Fault = { readonly code: string; readonly text: string; readonly isPassing: boolean };
 
 const mistake = 'The service made a mistake. The log has it under exportId.';
 
