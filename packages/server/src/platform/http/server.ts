@@ -267,6 +267,7 @@ function addHooks(
     if (isBodyRefused || isLeaving()) reply.header('connection', 'close');
     done(null, payload);
   });
+  // What has no route (404, 405) is not compressed, and so says no `Vary`: no such answer has more than a few lines.
   fastify.addHook('onRoute', (route) => {
     if (![route.method].flat().every((method) => method === 'GET' || method === 'HEAD')) return;
     route.onSend = [compressAnswer, ...[route.onSend ?? []].flat()];
