@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
-import type { ObjectStore } from '../platform/objects/objects.ts';
+import type { TestDatabase } from '../../test/database.ts';
+import { untilLockWaits } from '../../test/one-server.ts';
 import { addTag, freezeVersion } from '../records/versions/testing/freeze-version.ts';
 import { adoptOrphan } from './adopt-orphan.ts';
 import type { AdoptOrphanRequest } from './contract.ts';
@@ -80,29 +81,16 @@ test('what is taken back while others are removed stays', async () => {
   expect(await differences(mover, 'saved')).toEqual([]);
 });
 
-test('records of its days that come once it was proved keep it from being taken back', async () => {
+test('records of its days that are being stored are waited for, and keep it from being taken back', async () => {
   const { key } = await seed('raced');
-  const coming = [makeRecords('raced', { days: [first], prefix: 'hot', perDay: 1 })];
-  let isRead = false;
-  const store: ObjectStore = {
-    ...mover.store,
-    async get(...given) {
-      await mover.store.get(...given);
-      isRead = true;
-    },
-    async *list(...given) {
-      const records = isRead ? coming.pop() : undefined;
-      if (records !== undefined) await addRecords(mover.db, records);
-      yield* mover.store.list(...given);
-    },
-  };
-  const taking = adoptOrphan(
-    { ...eraseContextOf(mover), store },
-    { object_key: key },
-    { actor: testActor, request: testRequest },
-  );
+  let taking: Promise<unknown> | undefined;
+  await mover.db.transaction(async (connection) => {
+    const inside: TestDatabase = { ...mover.db, transaction: (work) => work(connection) };
+    await addRecords(inside, makeRecords('raced', { days: [first], prefix: 'hot', perDay: 1 }));
+    taking = adopt(key);
+    await Promise.race([untilLockWaits(mover.db), taking]);
+  });
   await expect(taking).rejects.toMatchObject({ code: 'orphan_refused' });
-  expect(coming).toEqual([]);
   expect(await differences(mover, 'raced')).toEqual([]);
 });
 

@@ -39,7 +39,8 @@ export function addAdoptRoute(http: HttpServer, context: EraseContext): void {
 
 /**
  * Puts a segment that nobody knows into the catalogue and the counters, once its content proves it. Its days must have no
- * records yet: of others nothing tells which records they have in common. Throws 403 `scope_missing`, 404
+ * records yet: of others nothing tells which records they have in common. What its records add is added to the tenant's
+ * sums, which stay wrong if they were: `svcctl records recount` mends those. Throws 403 `scope_missing`, 404
  * `segment_not_found`, 409 `orphan_refused`, `tenant_busy`, `store_fenced`, `store_read_only`, and 503.
  */
 export async function adoptOrphan(
