@@ -30,6 +30,14 @@ test('SIGTERM while the database is waited for ends the start', async () => {
   expect(started.output()).toContain('DATABASE_URL: the database at 127.0.0.1:1 cannot be used');
 });
 
+test('the client of S3 has no advice for those who run Node 20', async () => {
+  const words = ['records', 'import', 's3://bucket/x.ndjson'];
+  const { code, output } = await installation.run(words, { AWS_REGION: '' });
+  // It was asked for its region, so it is there.
+  expect([code, output]).toEqual([2, expect.stringContaining('AWS_REGION')]);
+  expect(output).not.toContain('AWS SDK for JavaScript');
+});
+
 test('the built program loads two files for its version, a few more for its help, and a command’s own files when it is named', async () => {
   const version = await loadedBy(['--version']);
   expect(version).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
