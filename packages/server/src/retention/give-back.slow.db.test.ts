@@ -163,7 +163,8 @@ async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>)
   }
 }
 
-test('a vacuum may take longer than a statement, and an abort ends it', async () => {
+// The vacuums and pages of a cluster's month are the workers'.
+testOnOneServer('a vacuum may take longer than a statement, and an abort ends it', async () => {
   await addRecords(
     mover.db,
     recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),
