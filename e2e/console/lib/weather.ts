@@ -37,6 +37,20 @@ export async function standBetween(page: Page): Promise<{ turn(weather: Weather)
 /** The line that says what failed, while something does. */
 export const banner = (page: Page) => page.locator('[data-failing]');
 
+/**
+ * Stops the clock of the page a little ahead. That time may be past before the page is told, and a clock does not go
+ * back: then it is stopped further ahead. Tries of the page that are due by then begin.
+ */
+export async function stopClock(page: Page, aheadMillis = 1000): Promise<void> {
+  const now = await page.evaluate<number>('Date.now()');
+  try {
+    await page.clock.pauseAt(now + aheadMillis);
+  } catch (error) {
+    if (!String(error).includes('Cannot fast-forward to the past')) throw error;
+    await stopClock(page, aheadMillis * 2);
+  }
+}
+
 /** Holds such requests back until the function is called that it answers. */
 export async function holdBack(page: Page, method: string, url: string): Promise<() => void> {
   let release = () => {};

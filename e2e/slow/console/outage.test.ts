@@ -9,7 +9,7 @@ import {
   waitForRecord,
 } from '../../console/lib/browser.ts';
 import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
-import { banner, standBetween } from '../../console/lib/weather.ts';
+import { banner, standBetween, stopClock } from '../../console/lib/weather.ts';
 
 const filled = useConsole(startFilled);
 
@@ -71,7 +71,7 @@ test.each([
     expect(await readPlace(page)).toEqual(before);
 
     // Otherwise a try of its own may come before the click.
-    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1000);
+    await stopClock(page);
     api.turn('fair');
     await banner(page).getByRole('button', { name: 'RETRY' }).click();
     await page.clock.resume();
@@ -118,7 +118,7 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
   await page.getByText('1–100 of 1,200').waitFor();
 
   // The page tries again by itself, too, and must not be quicker than the button.
-  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1000);
+  await stopClock(page);
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await page.clock.resume();
@@ -242,7 +242,7 @@ test('keeps working while the service is restarted under the page', async () => 
   expect(await readPlace(page)).toEqual(before);
 
   // The page's time stands still until RETRY is clicked: it would come back by itself while the service starts.
-  await page.clock.pauseAt(await page.evaluate('Date.now() + 1000'));
+  await stopClock(page);
   await installation.start({ SVC_PORT: new URL(service.url).port });
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await page.clock.resume();
