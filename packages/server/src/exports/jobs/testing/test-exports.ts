@@ -11,6 +11,7 @@ import { createStoreFence } from '../../../platform/objects/fence.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
+import { freeze } from '../../../records/read/testing/freeze.ts';
 import { ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
@@ -65,6 +66,8 @@ async function startTestExports() {
     if (found === undefined) throw new Error(`there is no job ${id}`);
     return found;
   };
+  const ingestHere = (tenant: string, count: number, kind = 'k'): Promise<void> =>
+    ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]);
   /** Takes the next job; undefined when there is none. */
   const tryTake = (): Promise<TakenJob | undefined> => takeNextJob(context());
   /** Works on a job that was taken. */
@@ -79,8 +82,12 @@ async function startTestExports() {
     fence,
     context,
     /** Stores as many records in two stores and seven days; their ids begin with the kind. */
-    ingest: (tenant: string, count: number, kind = 'k'): Promise<void> =>
-      ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]),
+    ingest: ingestHere,
+    /** Does so, and moves one of the stores into a segment. */
+    async ingestBothTiers(tenant: string, count: number): Promise<void> {
+      await ingestHere(tenant, count);
+      await freeze(db, cold, { tenant, id: 'seg_1', filter: `store = 'A'` });
+    },
     create: (format: ExportFormat, body: ExportRequest): Promise<ExportJob> => {
       const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
       return createJob(db, { format, body, ...act, findSchema: createSchemaFinder({ db, cold }) });
