@@ -1,4 +1,4 @@
-import zlib, { gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import sql from 'sql-template-tag';
 import { describe, expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
@@ -19,10 +19,8 @@ describe('a body that holds next to nothing', () => {
   const one = () => `${JSON.stringify(record())}\n`;
   const large = () => JSON.stringify(record({ enrichment: 'y'.repeat(250_000) }));
   const padded = (spaces: number) => `${one().slice(0, -2)}${' '.repeat(spaces)}}\n`;
-  const zstd = (zlib as { zstdCompressSync?: typeof gzipSync }).zstdCompressSync;
 
   const mostlyEmpty: readonly [string, () => string][] = [
-    ['blank lines', () => '\n'.repeat(20 * mebi)],
     ['lines of spaces', () => `${' '.repeat(1000)}\r\n`.repeat(20_000)],
     ['records within spaces', () => padded(500_000).repeat(40)],
     ['lines of one letter', () => 'x\n'.repeat(1_200_000)],
@@ -54,15 +52,7 @@ describe('a body that holds next to nothing', () => {
     expect([answer.status, answer.json.code]).toEqual([413, 'body_mostly_empty']);
   });
 
-  test('is refused as zstd, too, where Node makes that', async () => {
-    if (zstd === undefined) return;
-    const body = zstd(one() + '\n'.repeat(20 * mebi));
-    const answer = await stream(body, { 'content-encoding': 'zstd' });
-    expect(answer.json).toMatchObject({ status: 413, code: 'body_mostly_empty' });
-  });
-
   test.each<[string, () => string]>([
-    ['around', () => `{"records":[${' '.repeat(20 * mebi)}${one()}]}`],
     [
       'inside',
       () => `{"records":[${padded(400_000).trimEnd()}${`,${padded(400_000)}`.repeat(30)}]}`,
