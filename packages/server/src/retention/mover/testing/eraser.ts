@@ -10,7 +10,7 @@ import type { EraseReceipt, EraseRequest, ForgetRequest, Forgotten } from '../..
 import type { EraseContext } from '../erase-records.ts';
 import { createEraser, type Eraser, type EraserOptions } from '../eraser.ts';
 import type { MoverContext } from '../move.ts';
-import type { TestMover } from './test-mover.ts';
+import { addRecords, makeRecords, type TestMover } from './test-mover.ts';
 
 type More = Partial<MoverContext> &
   Pick<EraserOptions, 'lockMillis' | 'answerMillis'> & {
@@ -20,6 +20,19 @@ type More = Partial<MoverContext> &
     /** Is told the answer while what may be left of the work goes on. */
     onAnswer?: (receipt: EraseReceipt) => unknown;
   };
+
+export const erasedDays = ['2001-03-30', '2001-03-31', '2001-04-01'] as const;
+
+/** Stores two segments and a hot day, with late hot records on the first. */
+export async function seedErased(mover: TestMover, tenant: string): Promise<void> {
+  const [first, second, third] = erasedDays;
+  for (const day of [first, second]) {
+    await addRecords(mover.db, makeRecords(tenant, { days: [day] }));
+    await mover.move(tenant, day);
+  }
+  await addRecords(mover.db, makeRecords(tenant, { days: [third] }));
+  await addRecords(mover.db, makeRecords(tenant, { days: [first], prefix: 'late', perDay: 1 }));
+}
 
 /** Erases as the service does, by another process each time. */
 export async function eraseOnce(

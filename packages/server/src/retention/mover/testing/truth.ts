@@ -1,4 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
+import { tenantFolder } from '../../../records/segments.ts';
 import type { TestMover } from './test-mover.ts';
 
 /** All counters of a tenant, without their cold share: what no move ever changes. */
@@ -115,4 +116,17 @@ export async function journal({ db }: TestMover, tenant: string) {
   return db.query(sql`
     select kind, state, first_day, last_day, source_count, object_count, failed_in, error_code from moves
     where tenant = ${tenant} order by planned_at, id`);
+}
+
+export async function objectKeysOf(mover: TestMover, tenant: string): Promise<string[]> {
+  return (await objectKeys(mover)).filter((key) => key.includes(`${tenantFolder(tenant)}/`));
+}
+
+/** Whatever an act on a tenant's records changes. */
+export async function stateOf(mover: TestMover, tenant: string): Promise<unknown[]> {
+  return [
+    await totals(mover, tenant),
+    await journal(mover, tenant),
+    await objectKeysOf(mover, tenant),
+  ];
 }
