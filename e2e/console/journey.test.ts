@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
+import { listFindings } from './lib/axe.ts';
 import {
   drawerOf,
   expectVisible,
@@ -159,4 +160,16 @@ test('brings many open stores back in few requests, and sees what changes in the
   await page.unroute(isMonths);
   await january.getByText('RETRY').click();
   await january.getByText('1 record').waitFor();
+});
+
+// Every view: slow/console/accessibility.test.ts.
+test('gives axe nothing to find on OVERVIEW and on a leaf', async () => {
+  const page = await filled.openBlank();
+  await filled.openIn(page, '/');
+  await page.getByRole('definition').filter({ hasText: 'TX' }).first().waitFor();
+  expect(await listFindings(page)).toEqual([]);
+  await page.goto(`/#${bigLeaf}`);
+  await recordRows(page).first().waitFor();
+  await page.getByRole('treeitem', { selected: true }).waitFor();
+  expect(await listFindings(page)).toEqual([]);
 });
