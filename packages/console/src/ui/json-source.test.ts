@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { printJson, printPieces } from './json-source.ts';
 
 describe('printJson', () => {
@@ -43,6 +43,22 @@ describe('printJson', () => {
       'string',
       'mark',
     ]);
+  });
+
+  it('looks at what is nested deeply as often as at anything else', () => {
+    for (const [opening, closing] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+      ['[1,{"b":[', ']},2]'],
+    ] as const) {
+      const source = `${opening.repeat(200)}["${'\\"'.repeat(1000)}"]${closing.repeat(200)}`;
+      const looks = vi.spyOn(String.prototype, 'charCodeAt');
+      printJson(source);
+      const times = looks.mock.calls.length;
+      looks.mockRestore();
+      expect(times).toBeGreaterThan(source.length / 10);
+      expect(times).toBeLessThan(source.length * 10);
+    }
   });
 
   it('changes nothing but white space, whatever the JSON', () => {

@@ -1,6 +1,6 @@
 // Prints JSON without changing how it is spelled: an operator must see what the pipeline sent, and `JSON.parse` would
 // turn `0.10` into `0.1` and change integers above 2^53. The text comes from our own API and is well formed.
-import { elementsOf, JsonItems } from '../api/values.ts';
+import { JsonItems } from '../api/values.ts';
 
 /** A piece of printed JSON. `word` is true, false or null; `mark` is punctuation with its white space. */
 export type JsonPiece = { kind: 'key' | 'string' | 'number' | 'word' | 'mark'; text: string };
@@ -23,35 +23,37 @@ export function printPieces(source: string): JsonPiece[] {
     if (kind === 'mark' && last?.kind === 'mark') last.text += text;
     else pieces.push({ kind, text });
   };
-  printValue(source.trim(), 0, put);
+  const whole = new JsonItems(`[${source}]`);
+  if (whole.next()) printItem(whole, 0, put);
   return pieces;
 }
 
-/** Prints a value that stands in so many containers. */
-function printValue(
-  source: string,
+/** Prints an item whose value stands in so many containers. Its end is known then, so that nothing looks for it again. */
+function printItem(
+  item: JsonItems,
   depth: number,
   put: (kind: JsonPiece['kind'], text: string) => void,
 ): void {
-  const opening = source.charAt(0);
+  const opening = item.text.charAt(item.start);
   if (opening !== '{' && opening !== '[') {
-    put(scalarKind(opening), source);
+    put(scalarKind(opening), item.value);
     return;
   }
-  const isOneLine = opening === '[' && fitsLine(source);
+  const isOneLine = opening === '[' && fitsLine(item);
   const newLine = (levels: number) => (isOneLine ? '' : `\n${'  '.repeat(levels)}`);
-  const items = new JsonItems(source);
-  while (items.next()) {
-    const before = items.index === 0 ? opening : isOneLine ? ', ' : ',';
+  const parts = item.parts();
+  while (parts.next()) {
+    const before = parts.index === 0 ? opening : isOneLine ? ', ' : ',';
     put('mark', before + newLine(depth + 1));
-    if (items.quotedName !== null) {
-      put('key', items.quotedName);
+    if (parts.quotedName !== null) {
+      put('key', parts.quotedName);
       put('mark', ': ');
     }
-    printValue(items.value, depth + 1, put);
+    printItem(parts, depth + 1, put);
   }
+  item.endAfter(parts);
   const closing = opening === '{' ? '}' : ']';
-  put('mark', items.index < 0 ? opening + closing : newLine(depth) + closing);
+  put('mark', parts.index < 0 ? opening + closing : newLine(depth) + closing);
 }
 
 function scalarKind(first: string): JsonPiece['kind'] {
@@ -60,7 +62,13 @@ function scalarKind(first: string): JsonPiece['kind'] {
 }
 
 /** Whether an array of scalars fits on one line. Objects never do: one line would hide their keys. */
-function fitsLine(array: string): boolean {
-  const elements = elementsOf(array);
-  return elements.join(',').length < lineWidth && !elements.some((text) => /^[[{]/.test(text));
+function fitsLine(array: JsonItems): boolean {
+  const elements = array.parts();
+  // The commas between the elements count, too. It looks no further than a line, because the array may be long.
+  for (let width = -1; elements.next(); ) {
+    if (/[[{]/.test(elements.text.charAt(elements.start))) return false;
+    width += 1 + elements.end - elements.start;
+    if (width >= lineWidth) return false;
+  }
+  return true;
 }

@@ -70,10 +70,20 @@ export class JsonItems {
   get elements(): string[] {
     if (this.text.charCodeAt(this.start) !== openBracket) throw new NotJson();
     const elements: string[] = [];
-    const items = new JsonItems(this.text, this.start);
+    const items = this.parts();
     while (items.next()) elements.push(items.value);
-    this.#end = skipSpace(this.text, items.end) + 1;
+    this.endAfter(items);
     return elements;
+  }
+
+  /** Returns the members or the elements of the value of this item. */
+  parts(): JsonItems {
+    return new JsonItems(this.text, this.start);
+  }
+
+  /** Takes the end of this item from its parts, which have no next one. Otherwise it is looked for in all of its text. */
+  endAfter(parts: JsonItems): void {
+    this.#end = skipSpace(this.text, parts.end) + 1;
   }
 
   /** Returns the name of this member as it is spelled, in its quotes; null in an array. */
