@@ -142,6 +142,7 @@ test.each([
   ["export type {\n  A,\n  B,\n} from '../../../server/src/contract.ts';"],
   ["export * from '../../../server/src/records/values.ts';"],
   ["import { levels } from '../../../server/src/kernel/values.ts';"],
+  ["export { JsonItems } from '../../../server/src/kernel/json-items.ts';"],
   ["import { a } from './client.ts';"],
   ["import 'react';"],
 ])('the console may say %j', (text) => {
