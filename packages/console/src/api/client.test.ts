@@ -8,6 +8,7 @@ import {
   sessionEndedEvent,
   stepUpEvent,
 } from './client.ts';
+import { membersOf } from './values.ts';
 
 const problem = {
   title: 'The database cannot be reached at the moment.',
@@ -70,9 +71,9 @@ describe('a call', () => {
       (error: unknown) => error,
     );
 
-  test('hands on the text as it came', async () => {
+  test('is read from its text as it came', async () => {
     answer(200, '{"confidence":0.10}');
-    expect(await api.getText('/x')).toBe('{"confidence":0.10}');
+    expect(await api.getBy(membersOf, '/x')).toEqual(new Map([['confidence', '0.10']]));
   });
 
   test.each([
@@ -197,5 +198,14 @@ describe('a call', () => {
       status: 502,
       code: 'answer_unreadable',
     });
+    for (const body of ['<html>', '{"data":[{"tenant":', '']) {
+      answer(200, body);
+      expect(await failureOf(api.getBy(membersOf, '/x'))).toMatchObject({
+        status: 502,
+        code: 'answer_unreadable',
+        detail: 'The answer is not JSON. Does something stand between here and the service?',
+        cause: expect.any(Error),
+      });
+    }
   });
 });

@@ -73,9 +73,14 @@ export const api = {
     return parse<T>(await call('GET', pathWith(path, params), { signal }));
   },
 
-  /** The text of the answer, unparsed: JSON.parse would change numbers such as 0.10 and those above 2^53. */
-  async getText(path: string, params?: Params, signal?: AbortSignal): Promise<string> {
-    return (await call('GET', pathWith(path, params), { signal })).text;
+  /** What `read` makes of the text of the answer: JSON.parse would change numbers such as 0.10 and those above 2^53. */
+  async getBy<T>(
+    read: (text: string) => T,
+    path: string,
+    params?: Params,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return readBy(read, await call('GET', pathWith(path, params), { signal }));
   },
 
   async post<T>(path: string, body: unknown, options: SendOptions = {}): Promise<T> {
@@ -248,10 +253,14 @@ async function send(
   }
 }
 
-function parse<T>({ text, requestId }: Answer): T {
-  if (text === '') return undefined as T;
+function parse<T>(answer: Answer): T {
+  if (answer.text === '') return undefined as T;
+  return readBy((text) => JSON.parse(text) as T, answer);
+}
+
+function readBy<T>(read: (text: string) => T, { text, requestId }: Answer): T {
   try {
-    return JSON.parse(text) as T;
+    return read(text);
   } catch (cause) {
     const detail = 'The answer is not JSON. Does something stand between here and the service?';
     throw new ApiError({ status: 502, code: 'answer_unreadable', detail, requestId }, { cause });

@@ -26,7 +26,7 @@ type RecordDrawerProps = {
 export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps): ReactNode {
   const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
   const read = (signal: AbortSignal) =>
-    api.getText('/enrichment/records/one', identity ?? {}, signal);
+    api.getBy(readRecord, '/enrichment/records/one', identity ?? {}, signal);
   const query = useRead(['records', 'one', recordKey], read, {
     isWanted: identity !== null,
     isOne: true,
@@ -47,22 +47,27 @@ export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps)
         </PanelBody>
       ) : (
         <Loaded query={query} name="the record" rows={14} isPanel>
-          {(source) => <RecordBody identity={identity} source={source} onErase={onErase} />}
+          {(record) => <RecordBody identity={identity} record={record} onErase={onErase} />}
         </Loaded>
       )}
     </Panel>
   );
 }
 
-/** The fields of a record. `source` is its JSON text, out of which they are cut. */
+/** The JSON text of a record, and its fields, which are cut out of it. */
+function readRecord(source: string) {
+  return { source, members: membersOf(source) };
+}
+
+/** The fields of a record. */
 function RecordBody(props: {
   identity: RecordIdentity;
-  source: string;
+  record: ReturnType<typeof readRecord>;
   onErase: (() => void) | undefined;
 }): ReactNode {
-  const { identity, source, onErase } = props;
+  const { identity, onErase } = props;
+  const { source, members } = props.record;
   const [zone] = useZone();
-  const members = useMemo(() => membersOf(source), [source]);
   const enrichment = members.get('enrichment') ?? 'null';
   const instant = (name: string) => formatInstant(plain(members.get(name)) ?? '', zone);
   const bytes = Number(members.get('bytes') ?? 0);

@@ -126,7 +126,7 @@ export function useRecords(search: RecordsSearch): Records {
           start: at === undefined ? start : undefined,
           limit,
         };
-        return readRecordsPage(await api.getText('/enrichment/records', params, signal));
+        return api.getBy(readRecordsPage, '/enrichment/records', params, signal);
       };
       const size = pageSizeOf(search);
       const page = await read(cursor, size).catch(faultyPage);
