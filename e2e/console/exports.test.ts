@@ -169,6 +169,40 @@ test('keeps the file of a job that ends just before it is cancelled', async () =
   expect(json).toMatchObject({ state: 'completed', has_file: true });
 });
 
+test.each([
+  ['its row, which leaves the list', '/exports?state=running'],
+  ['its drawer', '/exports?panel=export/'],
+  ['its drawer of JOBS', '/jobs?panel=job/'],
+])(
+  'keeps the question of a job, asked in %s, until it is answered, though the job ends',
+  async (_where, place) => {
+    const page = await filled.openBlank({ expected: [/409 \(Conflict\).*\/cancel$/] });
+    const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
+    const { json: listed } = await filled.service.call('GET', `/jobs/${waiting}`);
+    let told = { state: 'running', has_file: false };
+    await page.route('**/api/v1/exports?*', (route) => {
+      const data = told.state === 'running' ? [{ ...job, ...told }] : [];
+      return route.fulfill({ json: { data, next_cursor: null } });
+    });
+    await page.route(`**/api/v1/exports/${waiting}`, (route) =>
+      route.fulfill({ json: { ...job, ...told } }),
+    );
+    await page.route(`**/api/v1/jobs/${waiting}`, (route) =>
+      route.fulfill({ json: { ...listed, state: told.state } }),
+    );
+    await filled.openIn(page, place.endsWith('/') ? place + waiting : place);
+    const button = page.locator('button.danger:has-text("CANCEL")');
+    await button.last().click();
+    const question = page.getByRole('dialog', { name: 'Cancel this export?' });
+    await question.waitFor();
+    told = { state: 'completed', has_file: true };
+    await button.first().waitFor({ state: 'detached' });
+    await question.getByRole('button', { name: 'Cancel it' }).click();
+    await page.getByText(/^Not cancelled: .*The job is completed already/).waitFor();
+    await page.locator('#page:focus').waitFor();
+  },
+);
+
 test('exports Parquet of chosen columns and a field, and says the same as a command', async () => {
   const page = await filled.open(bigLeaf);
   await openPanel(page);

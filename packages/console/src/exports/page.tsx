@@ -1,5 +1,6 @@
 import { type ReactNode, useRef } from 'react';
 import { exportFilters } from '../api/views.ts';
+import { CancelQuestion } from '../ui/cancel-job.tsx';
 import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
@@ -40,20 +41,22 @@ export function ExportsPage(): ReactNode {
     />
   );
   return (
-    <ListPage>
-      {view === 'schedules' ? (
-        <SchedulesView page={page} views={views} isAdmin={isAdmin} />
-      ) : (
-        <JobsView page={page} views={views} />
-      )}
-      {opened !== undefined && <ExportDrawer id={opened} onClose={panel.close} />}
-      {schedule !== undefined && (
-        <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
-      )}
-      {panel.place?.kind === 'new-schedule' && isAdmin && (
-        <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.replace('schedule', id)} />
-      )}
-    </ListPage>
+    <CancelQuestion>
+      <ListPage>
+        {view === 'schedules' ? (
+          <SchedulesView page={page} views={views} isAdmin={isAdmin} />
+        ) : (
+          <JobsView page={page} views={views} />
+        )}
+        {opened !== undefined && <ExportDrawer id={opened} onClose={panel.close} />}
+        {schedule !== undefined && (
+          <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
+        )}
+        {panel.place?.kind === 'new-schedule' && isAdmin && (
+          <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.replace('schedule', id)} />
+        )}
+      </ListPage>
+    </CancelQuestion>
   );
 }
 

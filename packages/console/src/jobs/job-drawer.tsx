@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ListedJob } from '../api/types.ts';
-import { CancelJob } from '../ui/cancel-job.tsx';
+import { CancelJob, CancelQuestion } from '../ui/cancel-job.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
@@ -31,28 +31,30 @@ export function JobDrawer({ id, onClose }: { id: string; onClose: () => void }):
   });
   const kind = job.data === undefined ? 'JOB' : jobNames[job.data.kind].toUpperCase();
   return (
-    <Drawer
-      kind={kind}
-      title={id}
-      id={id}
-      onClose={onClose}
-      noun="job"
-      query={job}
-      rows={10}
-      actions={(data) => <Actions job={data} />}
-    >
-      {(data) => (
-        <>
-          <Standing job={data} />
-          {data.kind === 'replay' && <ReplayFacts job={data} />}
-          <JobFacts job={data} />
-          <CliBlock
-            title="The same on the command line"
-            line={shellLine(['svcctl', 'jobs', isOpen(data) ? 'wait' : 'show', id])}
-          />
-        </>
-      )}
-    </Drawer>
+    <CancelQuestion>
+      <Drawer
+        kind={kind}
+        title={id}
+        id={id}
+        onClose={onClose}
+        noun="job"
+        query={job}
+        rows={10}
+        actions={(data) => <Actions job={data} />}
+      >
+        {(data) => (
+          <>
+            <Standing job={data} />
+            {data.kind === 'replay' && <ReplayFacts job={data} />}
+            <JobFacts job={data} />
+            <CliBlock
+              title="The same on the command line"
+              line={shellLine(['svcctl', 'jobs', isOpen(data) ? 'wait' : 'show', id])}
+            />
+          </>
+        )}
+      </Drawer>
+    </CancelQuestion>
   );
 }
 

@@ -45,9 +45,6 @@ export function ConfirmDialog(props: {
 /** A button for what cannot be undone: it asks first. */
 export function AskButton(props: {
   text: string;
-  /** What it is about, for those who do not see beside what it stands. */
-  about?: string;
-  tabIndex?: number | undefined;
   isSmall?: boolean;
   isBusy: boolean;
   title: string;
@@ -56,19 +53,17 @@ export function AskButton(props: {
   /** What becomes of what. */
   children: string;
 }): ReactNode {
-  const { text, about, tabIndex, isSmall = false, isBusy, children, ...question } = props;
+  const { text, isSmall = false, isBusy, children, ...question } = props;
   const [isAsking, setAsking] = useState(false);
   return (
     <>
       <Button
         className="danger"
         {...(isSmall && { size: 'compact-xs' })}
-        tabIndex={tabIndex}
         loading={isBusy}
         onClick={() => setAsking(true)}
       >
         {text}
-        {about !== undefined && <span className="visually-hidden"> {about}</span>}
       </Button>
       {isAsking && (
         <ConfirmDialog {...question} onClose={() => setAsking(false)}>
@@ -79,12 +74,13 @@ export function AskButton(props: {
   );
 }
 
-/** Mantine returns the focus when a dialog closes, but not when it is removed. */
+/** Mantine returns the focus when a dialog closes, but not when it is removed. What had it may be gone: then the page. */
 function useFocusBack(): void {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      const back = before?.isConnected ? before : document.getElementById('page');
+      if (back instanceof HTMLElement) back.focus();
     },
     [before],
   );

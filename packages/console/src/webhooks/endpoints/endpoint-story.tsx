@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Endpoint, EndpointStory } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
-import { CancelJob } from '../../ui/cancel-job.tsx';
+import { CancelJob, CancelQuestion } from '../../ui/cancel-job.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
 import { stringifySearch } from '../../ui/hash-state.ts';
@@ -246,9 +246,11 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
         )}
         <a href={deliveriesHref()}>all its deliveries</a>
       </li>
-      {replays.map((replay) => (
-        <ReplayLine key={replay.id} replay={replay} />
-      ))}
+      <CancelQuestion>
+        {replays.map((replay) => (
+          <ReplayLine key={replay.id} replay={replay} />
+        ))}
+      </CancelQuestion>
       {jobs.map((job) => (
         <li key={job.id}>
           <JobLink id={job.id}>
