@@ -128,6 +128,8 @@ test('LIVE of a tenant shows what fits, goes on where it was when the service wa
   await page.getByText('Waiting for records').waitFor();
   await ingestBatch(live.service, [record('ELP', 0), record('ELP', 1)]);
   await page.getByText('LIVE · 1 record came').waitFor();
+  // A service that is starting, or a proxy before it.
+  await page.route('**/records/tail?*', (route) => route.fulfill({ status: 503 }), { times: 2 });
   await live.service.stop();
   const again = await live.installation.start({ SVC_PORT: new URL(live.service.url).port });
   await ingestBatch(again, [record('HOU', 2)]);

@@ -7,7 +7,7 @@ type Followed = {
   readonly onRecord: (source: string) => void;
   /**
    * The service follows no further: `slow` if this page did not keep up. Whatever may pass, such as an outage, is not told:
-   * the browser tries again by itself, and no record is lost meanwhile.
+   * it is tried again, and no record is lost meanwhile.
    */
   readonly onEnd: (why: 'slow' | 'refused') => void;
 };
@@ -19,7 +19,9 @@ type Followed = {
 export function followRecords(params: Params, { onRecord, onEnd }: Followed): () => void {
   let after: string | undefined;
   let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const close = () => {
+    clearTimeout(timer);
     source?.close();
     source = undefined;
   };
@@ -28,9 +30,8 @@ export function followRecords(params: Params, { onRecord, onEnd }: Followed): ()
     onEnd(why);
   };
   const open = () => {
-    const stream = new EventSource(
-      basePath + pathWith('/enrichment/records/tail', { ...params, after }),
-    );
+    const url = basePath + pathWith('/enrichment/records/tail', { ...params, after });
+    const stream = new EventSource(url);
     source = stream;
     const note = ({ lastEventId }: MessageEvent<string>) => {
       after = lastEventId === '' ? after : lastEventId;
@@ -45,8 +46,16 @@ export function followRecords(params: Params, { onRecord, onEnd }: Followed): ()
       if (code === 'tail_slow') end('slow');
     });
     stream.addEventListener('error', () => {
-      if (stream.readyState === EventSource.CLOSED) end('refused');
+      // After a lost connection the browser tries again by itself; after an answer other than 200 it does not.
+      if (stream.readyState === EventSource.CLOSED) void tryAgain(stream, url);
     });
+  };
+  const tryAgain = async (stream: EventSource, url: string) => {
+    const isRefused = await isRefusal(url);
+    // It was stopped meanwhile, or the page is hidden.
+    if (source !== stream) return;
+    if (isRefused) end('refused');
+    else timer = setTimeout(open, retryMillis);
   };
   const onVisibility = () => {
     if (document.hidden) close();
@@ -59,4 +68,18 @@ export function followRecords(params: Params, { onRecord, onEnd }: Followed): ()
   document.addEventListener('visibilitychange', onVisibility);
   if (!document.hidden) open();
   return stop;
+}
+
+/** How long to wait after an answer that passes, such as that of a service that is starting, or of a proxy before it. */
+const retryMillis = 3000;
+
+/** Whether the answer of this stream is a refusal, which does not pass. */
+async function isRefusal(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(url, { headers: { accept: 'text/event-stream' } });
+    await answer.body?.cancel();
+    return answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+  } catch {
+    return false;
+  }
 }
