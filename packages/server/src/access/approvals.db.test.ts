@@ -226,6 +226,21 @@ describe('a request ends', () => {
     expect(await told(id)).toEqual(['approval.ask by ada', 'approval.void by bob']);
     expect(await ask(ada, 'POST', '/enrichment/erase', body)).not.toBe(id);
   });
+
+  test('when the policy that it changes is another one by now', async () => {
+    const held = await call(ada, 'PUT', policy('MEANWHILE'), days(null, true));
+    const id = await ask(ada, 'PUT', policy('MEANWHILE'), days(null));
+    await call(ada, 'PUT', policy('MEANWHILE'), { ...days(null, true), hot_days: 7 });
+    expect((await confirm(bob, id)).json.code).toBe('approval_void');
+    // What goes out from an old one is refused at once, and nobody is asked.
+    const { updated_at } = held.json;
+    const stale = { ...days(null), if_updated_at: updated_at };
+    const late = await call(ada, 'PUT', policy('MEANWHILE'), stale);
+    const since = encodeURIComponent(updated_at);
+    const gone = await call(ada, 'DELETE', `${policy('MEANWHILE')}?if_updated_at=${since}`);
+    expect([late.json.code, gone.json.code]).toEqual(['policy_changed', 'policy_changed']);
+    expect((await call(ada, 'GET', policy('MEANWHILE'))).json).toMatchObject({ hold: true });
+  });
 });
 
 test('an erasure of records and incidents is confirmed before the first of them goes', async () => {

@@ -58,14 +58,14 @@ function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptio
     retentionContract.putPolicy,
     ({ params, body, actor, request }) =>
       putPolicy(db, { actor, request, audit }, params.tenant, body),
-    ({ params, body }) => foreseePolicy(db, params.tenant, body),
+    ({ params, body }) => foreseePolicy(db, params.tenant, body, body.if_updated_at),
   );
   http.route(
     retentionContract.deletePolicy,
     // A call that somebody else has approved has no query.
     ({ params, query, actor, request }) =>
       deletePolicy(db, { actor, request, audit }, params.tenant, query?.if_updated_at),
-    ({ params }) => foreseePolicy(db, params.tenant, null),
+    ({ params, query }) => foreseePolicy(db, params.tenant, null, query?.if_updated_at),
   );
 }
 

@@ -258,7 +258,8 @@ function guestMakers(service: TestService, call: Caller['call'], tenant: string)
     portalCode,
     async approval() {
       const [id, { id: asker }] = [newId('apr'), await makeRoot(service, { name: 'asker' })];
-      const about = { days: null, kept: null, hold: false };
+      const { updated_at } = await call('GET', `/retention/policies/${tenant}`);
+      const about = { days: null, kept: null, hold: false, since: updated_at };
       await service.db.query(sql`
         insert into approvals (id, acts, route, params, body, says, about, tenant, asker_id, asker_name, asker_root, request_id)
         values (${id}, '{delete_days}', 'putPolicy', ${JSON.stringify({ tenant })}, '{"hot_days":3}', 'Does it.',

@@ -76,9 +76,14 @@ export type Foreseen = {
   readonly about: unknown;
 };
 
-/** Says what a call would do, and throws what the call would throw at once. It changes nothing. */
+/**
+ * Says what a call would do, and throws what the call would throw at once. It changes nothing. Once it is to be confirmed,
+ * it has no query.
+ */
 type Foresee<C extends RouteContract> = (
-  call: Pick<Parameters<Handler<C>>[0], 'params' | 'body' | 'actor' | 'request'>,
+  call: Pick<Parameters<Handler<C>>[0], 'params' | 'body' | 'actor' | 'request'> & {
+    query?: Parameters<Handler<C>>[0]['query'];
+  },
 ) => Promise<Foreseen>;
 
 /** A route whose calls somebody else may have to confirm. */

@@ -62,14 +62,15 @@ export async function putPolicy(
     await queries.lockPolicies(connection);
     const before = await queries.findOwnPolicy(connection, tenant);
     if (before === undefined) await refuseHiddenNames(connection, '/tenant', [{ tenant }]);
-    const terms = { hot_days, delete_days, hold };
-    // A call that is made again after its first answer was lost changes nothing, and is no conflict.
+    // A call that is made again after its first answer was lost is no conflict, and changes nothing.
     const isDone =
       before !== undefined &&
       before.hot_days === hot_days &&
       before.delete_days === delete_days &&
       before.hold === hold;
-    if (!isDone) await assertUnchanged(connection, tenant, if_updated_at);
+    if (isDone && if_updated_at !== undefined) return toPolicyRow(before, tenant, act.actor);
+    await assertUnchanged(connection, tenant, if_updated_at);
+    const terms = { hot_days, delete_days, hold };
     const after = await queries.upsertPolicy(connection, tenant, terms, act.actor.name);
     await note(connection, act, { action: 'retention.policy.set', tenant, before, after });
     return toPolicyRow(after, tenant, act.actor);
@@ -105,6 +106,7 @@ export async function foreseePolicy(
   db: Queryable,
   tenant: string,
   change: PolicyChange | null,
+  since: string | null | undefined,
 ): Promise<Foreseen> {
   const isTenant = tenantName.test(tenant);
   const find = (name: string) => queries.findPolicyInForce(db, name);
@@ -122,8 +124,8 @@ export async function foreseePolicy(
       : []),
     ...(isLifting ? [`Lifts the legal hold of ${whose}.`] : []),
   ];
-  // What does not go out from it is refused, and nobody need confirm it.
-  const isStale = isTenant && !isCurrent(before, tenant, change?.if_updated_at);
+  // What goes out from a policy of another time is refused for good, and nobody need confirm it.
+  const isStale = typeof since === 'string' && !isCurrent(before, tenant, since);
   return {
     acts: [
       ...(isDeleting && !isStale ? (['delete_days'] as const) : []),
