@@ -1,5 +1,5 @@
 import type { InputFault, Page } from './types.ts';
-import { basePath, portalHeader, shortWaitOf } from './values.ts';
+import { basePath, NotJson, portalHeader, shortWaitOf } from './values.ts';
 
 /** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
@@ -262,6 +262,7 @@ function readBy<T>(read: (text: string) => T, { text, requestId }: Answer): T {
   try {
     return read(text);
   } catch (cause) {
+    if (!(cause instanceof SyntaxError || cause instanceof NotJson)) throw cause;
     const detail = 'The answer is not JSON. Does something stand between here and the service?';
     throw new ApiError({ status: 502, code: 'answer_unreadable', detail, requestId }, { cause });
   }

@@ -11,7 +11,12 @@ export {
   quarterEnds,
   quarterOf,
 } from '../../../server/src/kernel/day.ts';
-export { elementsOf, JsonItems, membersOf } from '../../../server/src/kernel/json-items.ts';
+export {
+  elementsOf,
+  JsonItems,
+  membersOf,
+  NotJson,
+} from '../../../server/src/kernel/json-items.ts';
 export * from '../../../server/src/kernel/values.ts';
 export * from '../../../server/src/platform/jobs/values.ts';
 export * from '../../../server/src/records/values.ts';

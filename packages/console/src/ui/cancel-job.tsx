@@ -18,7 +18,11 @@ const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
 type Cancelled = { id: string; kind: JobKindName; name?: string; summary?: string };
 
 const CancelContext = createContext<{ ask: (job: Cancelled) => void; busyId?: string | undefined }>(
-  { ask: () => undefined },
+  {
+    ask: () => {
+      throw new Error('A CANCEL button stands in no CancelQuestion.');
+    },
+  },
 );
 
 /**

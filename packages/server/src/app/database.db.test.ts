@@ -18,23 +18,23 @@ testOnOneServer(
   'a role that owns its database needs no other right, nor to make temporary tables',
   async () => {
     const own = `${new URL(db.url).pathname.slice(1)}_own`;
-    await db.pool.query(`create role ${own} login password 'secret'`);
-    await db.pool.query(`create database ${own} owner ${own}`);
-    await db.pool.query(`revoke temporary on database ${own} from public, ${own}`);
     const url = Object.assign(new URL(db.url), {
       username: own,
       password: 'secret',
       pathname: `/${own}`,
     });
     try {
+      await db.pool.query(`create role ${own} login password 'secret'`);
+      await db.pool.query(`create database ${own} owner ${own}`);
+      await db.pool.query(`revoke temporary on database ${own} from public, ${own}`);
       await useEverything(url.href);
       const [rights] = await db.query(sql`
       select has_database_privilege(${own}, ${own}, 'temporary') as may_make_temporary,
         (select rolsuper from pg_roles where rolname = ${own}) as is_superuser`);
       expect(rights).toEqual({ may_make_temporary: false, is_superuser: false });
     } finally {
-      await db.pool.query(`drop database ${own} with (force)`);
-      await db.pool.query(`drop role ${own}`);
+      await db.pool.query(`drop database if exists ${own} with (force)`);
+      await db.pool.query(`drop role if exists ${own}`);
     }
   },
 );

@@ -20,8 +20,8 @@ type Keeping<T> = {
 
 /**
  * Lets something be read anew once it is older than `keepMillis`. All who ask meanwhile join one reading. It stays the
- * only one until it has ended, also when it is late: what hangs is never asked twice at once. So a reading must have an
- * end of its own.
+ * only one until it has ended, also when it is late: what hangs is never asked twice at once. So one that holds a
+ * connection must have an end of its own.
  */
 export function keepFor<T>(
   read: () => Promise<T>,

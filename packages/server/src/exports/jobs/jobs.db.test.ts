@@ -9,6 +9,7 @@ import { type Answer, type TestService, useTestService } from '../../../test/ser
 import { tryLock } from '../../platform/postgres/locks.ts';
 import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import type { ExportJob } from '../jobs.contract.ts';
+import { listSweepable } from './queries.ts';
 
 const settings = { SVC_RATE_LIMIT: '0' };
 /** Works on jobs. */
@@ -292,8 +293,9 @@ describe('a file', () => {
     const { id } = await completedJob({ tenant: 'T', store: 'B' });
     const names = await readdir(folderOf(id));
     const backup = await service.db.openSession();
-    await tryLock(backup, 'objectHolds', undefined, { isShared: true });
+    expect(await tryLock(backup, 'objectHolds', undefined, { isShared: true })).toBe(true);
     expect((await cancel(service, id)).json).toMatchObject({ has_file: false });
+    expect(await listSweepable(service.db, 100)).toEqual([]);
     expect(await readdir(folderOf(id))).toEqual(names);
     await backup.close();
     await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
