@@ -11,7 +11,7 @@ import { writeOutcomes } from '../drainer/outcome-writer.ts';
 import { claimStored } from '../drainer/queries.ts';
 import { found } from '../event-types/event-types.ts';
 import { findSampleText, findType } from '../event-types/queries.ts';
-import { insertIncidents } from '../incidents/queries.ts';
+import { insertIncidents } from '../incidents/insert-queries.ts';
 import { payloadText } from '../incidents/report-incident.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';

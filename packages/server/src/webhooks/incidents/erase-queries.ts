@@ -4,7 +4,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import { discarded } from '../dead-letters/queries.ts';
 import { attemptsWithAnswers, deliveriesOf, type WalkPosition, walked } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
-import { erasedKey, isErasedKey } from './queries.ts';
+import { erasedKey, isErasedKey } from './insert-queries.ts';
 
 /** The incidents of a tenant that are to be erased: those that fit every field that is not null. */
 export type IncidentScope = {

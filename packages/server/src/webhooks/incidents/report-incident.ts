@@ -15,7 +15,12 @@ import { listHeldBack } from '../hold-back-queries.ts';
 import type { WebhookOptions } from '../options.ts';
 import type { Filtered } from '../subscription.ts';
 import { IncidentFilters } from './filters.ts';
-import * as queries from './queries.ts';
+import {
+  findIncidentKey,
+  insertIncidents,
+  type NewIncident,
+  type StoredIncident,
+} from './insert-queries.ts';
 import { listDeliveriesOfIncident } from './queries.ts';
 import { requestDigest } from './report-digest.ts';
 
@@ -69,7 +74,7 @@ export function createReportIncident(
 } {
   const { prepare, judge, settle } = createSteps(db, options);
   const store = createStore(db, options);
-  const batcher = createBatcher<queries.NewIncident, { stored: Stored }>({
+  const batcher = createBatcher<NewIncident, { stored: Stored }>({
     alone: async (incident) => ({ stored: (await store([incident]))[0] ?? null }),
     async together(incidents) {
       const stored = await storeFirsts(store, incidents);
@@ -130,7 +135,7 @@ export function createReportIncident(
 }
 
 type Prepared = {
-  readonly incident: Omit<queries.NewIncident, 'judgement'>;
+  readonly incident: Omit<NewIncident, 'judgement'>;
   readonly filtered: Filtered;
   readonly warnings: readonly string[];
 };
@@ -183,10 +188,7 @@ const outOfReach = {
   detail: 'this token may not report incidents of this tenant',
 } as const;
 
-type Settled = {
-  id: string;
-  made: Pick<queries.StoredIncident, 'deliveries' | 'held_back'> | null;
-};
+type Settled = { id: string; made: Pick<StoredIncident, 'deliveries' | 'held_back'> | null };
 
 const acceptedOf = ({ made }: Settled) =>
   ({
@@ -196,8 +198,8 @@ const acceptedOf = ({ made }: Settled) =>
     heldBack: made?.held_back.length ?? 0,
   }) as const;
 
-type Stored = queries.StoredIncident | null;
-type Store = (incidents: readonly queries.NewIncident[]) => Promise<Stored[]>;
+type Stored = StoredIncident | null;
+type Store = (incidents: readonly NewIncident[]) => Promise<Stored[]>;
 
 /** Returns what stores incidents by one statement. The result is what was stored of each; null when its key is in use. */
 function createStore(
@@ -209,7 +211,7 @@ function createStore(
     const headStart = wakeUp.headStart(countByTenant(incidents));
     let claimed: ClaimedRow[] = [];
     try {
-      const stored = await queries.insertIncidents(db, incidents, maxAttempts, headStart);
+      const stored = await insertIncidents(db, incidents, maxAttempts, headStart);
       wakeUp.wake(
         stored.flatMap(({ due }) => due),
         'fresh',
@@ -224,10 +226,7 @@ function createStore(
 }
 
 /** Stores several of which some may have the same key: the first of these counts. */
-async function storeFirsts(
-  store: Store,
-  incidents: readonly queries.NewIncident[],
-): Promise<Stored[]> {
+async function storeFirsts(store: Store, incidents: readonly NewIncident[]): Promise<Stored[]> {
   const firsts = firstOfEachKey(incidents);
   const stored = await store(firsts);
   return incidents.map((incident) => stored[firsts.indexOf(incident)] ?? null);
@@ -244,7 +243,7 @@ function toRefusal(error: unknown): { refusal: AppError } {
 const neverSettled = () =>
   new Error('an idempotency key is in use and is not there, or filters change all the time');
 
-function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, number> {
+function countByTenant(incidents: readonly NewIncident[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { tenant } of incidents) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
   return counts;
@@ -252,8 +251,8 @@ function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, n
 
 /** The deliveries of an incident that were claimed as they were stored, as a claim would have found them. */
 function claimedRows(
-  { id, tenant, body, requestId, traceParent }: queries.NewIncident,
-  stored: queries.StoredIncident | undefined,
+  { id, tenant, body, requestId, traceParent }: NewIncident,
+  stored: StoredIncident | undefined,
 ): ClaimedRow[] {
   const { claimed = [], config_versions: versions } = stored ?? {};
   const origin = { request_id: requestId, trace_parent: traceParent };
@@ -279,7 +278,7 @@ function claimedRows(
   });
 }
 
-function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewIncident[] {
+function firstOfEachKey(incidents: readonly NewIncident[]): NewIncident[] {
   const seen = new Set<string>();
   return incidents.filter(({ tenant, key }) => {
     if (key === null) return true;
@@ -297,7 +296,7 @@ async function findEarlier(
   tenant: string,
   key: { text: string; digest: Buffer },
 ): Promise<string | undefined> {
-  const earlier = await queries.findIncidentKey(db, tenant, key.text);
+  const earlier = await findIncidentKey(db, tenant, key.text);
   // That of an erased incident is empty, and fits any report.
   const isSame = earlier?.digest.length === 0 || earlier?.digest.equals(key.digest);
   if (earlier === undefined || isSame) return earlier?.incident_id;

@@ -5,7 +5,7 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { rearmFound } from '../dead-letters/queries.ts';
 import type { Reach } from '../endpoints/queries.ts';
-import { randomText } from '../incidents/queries.ts';
+import { randomText } from '../incidents/insert-queries.ts';
 import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import { lockReady, outcomeOfJob, type PacedTable, toldOutcome } from '../paced-queries.ts';
 import {
