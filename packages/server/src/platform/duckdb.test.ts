@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
@@ -86,20 +84,6 @@ test('a process that is frozen is replaced by another', async () => {
   await vi.waitUntil(() => own.pid() !== frozen, { timeout: 60_000 });
   expect(await own.run('select 6 as n')).toEqual([{ n: 6 }]);
   await own.close();
-});
-
-/** How Linux schedules a process, by the fields of /proc/PID/stat behind its name: 0 as usual, 5 when nobody else runs. */
-function schedulingOf(pid: number | undefined) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return { niceness: Number(fields[16]), policy: Number(fields[38]) };
-}
-
-test('a process of low priority runs when nobody else does, where chrt is there to say so', async () => {
-  const isThere = execFileSync('sh', ['-c', 'command -v chrt || true']).length > 0;
-  await duckdb.run('select 1');
-  await expect
-    .poll(() => schedulingOf(duckdb.pid()))
-    .toEqual({ niceness: 5, policy: isThere ? 5 : 0 });
 });
 
 test('memory has a bound', async () => {

@@ -1,8 +1,8 @@
-import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
+import { giveWay, type Yielding } from './duckdb-priority.ts';
 import type { TypedColumn } from './duckdb-types.ts';
 import type { Log } from './log.ts';
 import { unlessAborted } from './work/unless-aborted.ts';
@@ -17,7 +17,7 @@ export type DuckDb = {
    */
   run<R extends Record<string, unknown>>(
     statements: string | readonly string[],
-    options?: { signal?: AbortSignal | undefined; timeoutMillis?: number },
+    options?: RunOptions,
   ): Promise<R[]>;
   /** Returns the columns of what a query selects. Throws what `run` throws. */
   describe(query: string, options?: { signal?: AbortSignal | undefined }): Promise<TypedColumn[]>;
@@ -26,6 +26,8 @@ export type DuckDb = {
   /** Ends the process. What still runs in it fails. */
   close(): Promise<void>;
 };
+
+type RunOptions = { signal?: AbortSignal | undefined; timeoutMillis?: number };
 
 /** What DuckDB refused: a file it cannot read, too little memory, or SQL that is wrong. */
 export class DuckDbError extends Error {}
@@ -63,6 +65,8 @@ type DuckDbOptions = {
   cachesFiles?: boolean;
   /** How long a process whose query was given up may take to say that it is there, 10 s by default. */
   lifeSignMillis?: number;
+  /** How often it is looked whether a process that gives way gets on, 10 s by default. */
+  lookMillis?: number;
   log: Log;
 };
 
@@ -79,6 +83,7 @@ type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
 export function createDuckDb(options: DuckDbOptions): DuckDb {
   const pending = new Map<number, Pending>();
   let child: ChildProcess | null = null;
+  let yielding: Yielding | undefined;
   let lastId = 0;
   let isClosed = false;
   let idle: NodeJS.Timeout | undefined;
@@ -86,6 +91,8 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   /** Starts the clock for an idle process, or stops it when a query waits for an answer again. */
   function watchIdle(): void {
     clearTimeout(idle);
+    if (pending.size > 0) yielding?.begin();
+    else yielding?.end();
     if (options.idleMillis === undefined || pending.size > 0) return;
     idle = setTimeout(() => {
       const ending = child;
@@ -97,6 +104,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
 
   function start(): ChildProcess {
     const started = forkWorker(options);
+    yielding = giveWay(started, options);
     let detail: string | undefined = neverStarts;
     started.once('message', () => (detail = undefined));
     started.on('message', (message) => settle(message as Answer, started));
@@ -129,10 +137,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   /** Sends a task to the process, which is started if need be, and returns what it answers. */
   async function ask<R>(
     task: { statements: readonly string[] } | { describe: string },
-    {
-      signal,
-      timeoutMillis = queryMillis,
-    }: { signal?: AbortSignal | undefined; timeoutMillis?: number },
+    { signal, timeoutMillis = queryMillis }: RunOptions,
   ): Promise<R[]> {
     if (isClosed) throw unavailable(new Error('DuckDB is closed'));
     signal?.throwIfAborted();
@@ -145,8 +150,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       if (error !== null) lose(target, error);
     });
     const timer = setTimeout(() => {
-      const late = new Error(`no answer within ${timeoutMillis} ms`);
-      pending.get(id)?.refuse(unavailable(late));
+      pending.get(id)?.refuse(unavailable(new Error(`no answer within ${timeoutMillis} ms`)));
       endUnlessAlive(target, options.lifeSignMillis);
     }, timeoutMillis);
     try {
@@ -185,9 +189,9 @@ function endUnlessAlive(asked: ChildProcess, millis = 10_000): void {
   if (asked.connected) asked.send({ areYouThere: true });
 }
 
-/** Starts the process that runs the queries, with its limits and its priority. */
+/** Starts the process that runs the queries, with its limits. */
 function forkWorker(options: DuckDbOptions): ChildProcess {
-  const { memoryBytes, threads, tempDir, cachesFiles = true, niceness, log } = options;
+  const { memoryBytes, threads, tempDir, cachesFiles = true } = options;
   const settings = {
     memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
     threads: String(threads),
@@ -201,28 +205,11 @@ function forkWorker(options: DuckDbOptions): ChildProcess {
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
   };
-  const started = fork(worker, [JSON.stringify(settings)], {
+  return fork(worker, [JSON.stringify(settings)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [],
     // Each query occupies a thread of this pool, so up to eight of them run side by side.
     env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
-  });
-  if (niceness > 0 && started.pid !== undefined) lowerPriority(started.pid, niceness, log);
-  return started;
-}
-
-/**
- * Lets the process run when nobody else wants to: a niceness alone still takes turns with everybody, and a page waits for
- * such a turn each time that it needs a core. Where the system has no `chrt`, which sets this, the niceness stays.
- */
-function lowerPriority(pid: number, niceness: number, log: Log): void {
-  try {
-    setPriority(pid, niceness);
-  } catch (error) {
-    log.debug({ err: error }, 'the DuckDB process keeps its priority');
-  }
-  execFile('chrt', ['--all-tasks', '--idle', '--pid', '0', String(pid)], (error) => {
-    if (error !== null) log.debug({ err: error }, 'the DuckDB process keeps its scheduling');
   });
 }
 
