@@ -84,6 +84,21 @@ export const slice = fc
     return { tenant: own, ...(ownStore && { store: ownStore }), ...(from && { from, to }) };
   });
 
+/** Some events of a slice, or all of it. */
+export const events = fc.option(
+  fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 30 }),
+  { freq: 2, nil: undefined },
+);
+
+/** The same for the model, and for the service as a `where` that reads enrichments, too. */
+export function among(numbers) {
+  if (numbers === undefined) return { meant: {}, asked: {} };
+  const ids = numbers.map((number) => `e${number}`);
+  const listed = ids.map((id) => JSON.stringify(id)).join(', ');
+  const where = `event_id in (${listed}) and not exists(enrichment.never.there)`;
+  return { meant: { ids: new Set(ids) }, asked: { where } };
+}
+
 /**
  * A record, of which the model keeps what it is drawn from, its digest and its size. All else is made anew each time, so
  * that a model of many records stays small. The same draw makes the same record.

@@ -6,7 +6,7 @@ import { parquetMetadata } from 'hyparquet';
 import { forms, readFiles, sha256Of } from '../files.mjs';
 import { matches } from '../model.mjs';
 import { rowsOfLines } from '../rows.mjs';
-import { slice, tenant } from '../values.mjs';
+import { among, events, slice, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
 import { ask, via } from './records.mjs';
 import { compareVersions, judgeFrozen, versionsPath } from './versions.mjs';
@@ -48,13 +48,15 @@ export const exportCommands = [
     name: 'export as a job',
     weight: 3,
     draw: fc.record({
-      ...{ via, slice, how: formOfFile },
+      ...{ via, slice, events, how: formOfFile },
       isCancelled: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
     }),
-    async play(world, { via: at, slice: filter, how, isCancelled }) {
+    async play(world, { via: at, slice: asked, events: some, how, isCancelled }) {
       const { format: as, ask: more } = forms[how.form];
+      const { meant, asked: where } = among(some);
+      const filter = { ...asked, ...meant };
       const read = world.records.beginRead(filter);
-      const body = { ...filter, ...more, ...compressed(how) };
+      const body = { ...asked, ...where, ...more, ...compressed(how) };
       const options = { body, via: at, headers: { prefer: 'respond-async' } };
       const answer = await ask(world, 'export job', [202], 'POST', `/exports/${as}`, options);
       if (answer === undefined) return;

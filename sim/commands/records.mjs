@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { compareKeys, rowsOfPage } from '../rows.mjs';
-import { batch, contentsOf, day, slice, store, tenant, timeOf } from '../values.mjs';
+import { among, batch, contentsOf, day, events, slice, store, tenant, timeOf } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 
 /** Through which of the processes that serve the API a call goes. */
@@ -136,25 +136,21 @@ export const recordCommands = [
     weight: 1,
     draw: fc.record({ via, slice, event: fc.nat(40), order: anyOrder }),
     play(world, { via: at, slice: filter, event, order }) {
-      const id = `e${event}`;
-      const where = `event_id = "${id}" and not exists(enrichment.never.there)`;
-      const meant = { ...filter, ids: new Set([id]) };
-      const query = queryOf({ ...filter, where });
-      return walkPages(world, at, { slice: meant, query, limit: 100, order });
+      const { meant, asked } = among([event]);
+      const query = queryOf({ ...filter, ...asked });
+      return walkPages(world, at, { slice: { ...filter, ...meant }, query, limit: 100, order });
     },
   },
   {
     name: 'count records',
     weight: 1,
-    draw: fc.record({ via, slice, event: fc.option(fc.nat(40), { nil: undefined }) }),
-    async play(world, { via: at, slice: filter, event }) {
-      const id = `e${event}`;
-      const where = event === undefined ? {} : { where: `event_id = "${id}"` };
-      const meant = event === undefined ? filter : { ...filter, ids: new Set([id]) };
-      const read = world.records.beginRead(meant);
+    draw: fc.record({ via, slice, events }),
+    async play(world, { via: at, slice: filter, events: some }) {
+      const { meant, asked } = among(some);
+      const read = world.records.beginRead({ ...filter, ...meant });
       let [count, cursor] = [0, ''];
       do {
-        const path = `/enrichment/records/count?${queryOf({ ...filter, ...where })}${cursor}`;
+        const path = `/enrichment/records/count?${queryOf({ ...filter, ...asked })}${cursor}`;
         const answer = await ask(world, 'count', [200], 'GET', path, { via: at });
         if (answer === undefined) return;
         count += answer.json.count;

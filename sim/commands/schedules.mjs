@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { forms, readFiles, sha256Of } from '../files.mjs';
-import { tenant } from '../values.mjs';
+import { matches } from '../model.mjs';
+import { among, events, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
 import { compressed, plainForm } from './exports.mjs';
 import { ask, via } from './records.mjs';
@@ -11,13 +12,14 @@ export const scheduleCommands = [
   {
     name: 'run the schedule of an export',
     weight: 2,
-    draw: fc.record({ via, tenant, how: plainForm }),
-    play: (world, { via: at, tenant: own, how }) => runSchedule(world, at, own, how),
+    draw: fc.record({ via, tenant, events, how: plainForm }),
+    play: (world, { via: at, tenant: own, how, events: some }) =>
+      runSchedule(world, at, own, { how, events: some }),
   },
 ];
 
 /** Begins a run of the tenant's schedule, which is made first; its own times are far away. */
-async function runSchedule(world, at, own, how) {
+async function runSchedule(world, at, own, { how, events: some }) {
   const known = world.schedules.get(own);
   if (known !== undefined) {
     // Another process is making it.
@@ -30,10 +32,11 @@ async function runSchedule(world, at, own, how) {
   // One whose answer was lost may be there: the next has another name and folder.
   const name = `sim-${performance.now()}`;
   const to = join(world.settings.SVC_EXPORT_ROOTS, name);
-  const schedule = { id: '', to, how };
+  const { meant, asked } = among(some);
+  const schedule = { id: '', to, how, meant };
   world.schedules.set(own, schedule);
   const { format } = forms[how.form];
-  const body = { tenant: own, to, format, cron: '0 0 1 1 *', name, ...compressed(how) };
+  const body = { tenant: own, to, format, cron: '0 0 1 1 *', name, ...asked, ...compressed(how) };
   const answer = await ask(world, 'make a schedule', [201], 'POST', '/exports/schedules', {
     ...{ body, via: at },
   });
@@ -46,7 +49,7 @@ async function runSchedule(world, at, own, how) {
  * as it was sent, and none twice unless it was erased and sent again.
  */
 export async function judgeSchedules(world) {
-  for (const [own, { id, to, how }] of world.schedules) {
+  for (const [own, { id, to, how, meant }] of world.schedules) {
     if (id === '') continue;
     const path = `/exports/schedules/${id}`;
     const read = async () => (await call(world, 'GET', path)).json;
@@ -71,10 +74,12 @@ export async function judgeSchedules(world) {
       const files = await filesOf(world, join(to, folder), how);
       await readFiles(world, { form: how.form, files, what, onRecord });
     }
-    for (const content of world.records.stored({ tenant: own })) {
+    const filter = { tenant: own, ...meant };
+    for (const content of world.records.stored(filter)) {
       if (!delivered.has(content)) world.say(`${what} has not delivered ${content.key}`);
     }
     for (const [content, times] of delivered) {
+      if (!matches(filter, content)) world.say(`${what} has ${content.key}`);
       if (times > 1 && !world.records.wasErased(content))
         world.say(`${what} has delivered ${content.key} ${times} times`);
     }
