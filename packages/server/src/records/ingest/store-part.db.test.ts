@@ -329,7 +329,8 @@ testOnOneServer(
       await storeNew(session, dayOf(['T'], 2));
       expect(await countUpdates(session)).toEqual([{ updated: 7, in_place: 7 }]);
       const [row] = dayOf(['T'], 3).part.rows;
-      expect(row && (await storeOne(session, row, 0))).toBe(true);
+      expect(row && (await storeOne(session, row, 7))).toBe(true);
+      expect(await session.query(sql`show lock_timeout`)).toEqual([{ lock_timeout: '7ms' }]);
       expect(await countUpdates(session)).toEqual([{ updated: 14, in_place: 14 }]);
       // Its identity is taken now, so it is left to the statement that compares.
       expect(row && (await storeOne(session, row, 0))).toBe(false);
