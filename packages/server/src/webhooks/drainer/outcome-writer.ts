@@ -108,6 +108,8 @@ export class OutcomeWriter {
     const gathering = new AbortController();
     this.#endGathering = () => gathering.abort();
     await rest(gatherMillis, gathering.signal);
+    // Every outcome that comes while this batch is written would call it, and make an error with a stack each time.
+    this.#endGathering = () => {};
   }
 
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */
