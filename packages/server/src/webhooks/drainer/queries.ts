@@ -1,4 +1,4 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
@@ -143,7 +143,8 @@ export const claimRows = 256;
 
 /**
  * Claims due rows, at most as many of each endpoint as asked for, and leases them. Rows that another holds are skipped,
- * and lanes with another keeper. No indexed column changes, so the update stays on the row's page (HOT).
+ * and lanes with another keeper. No indexed column changes, so the update stays on the row's page (HOT). A kind that is
+ * not asked for is left out: to look for it in vain took 50 to 80 µs.
  *
  * The outer limit is for the planner, which cannot know the inner ones, takes them for a tenth of the table, and then
  * reads all of it: 44 ms a claim at 100,000 rows, less than 1 ms along the indexes.
@@ -158,15 +159,19 @@ export async function claimDeliveries(
   claims: readonly ClaimRequest[],
   lease: Lease & { onlyProbes: boolean },
 ): Promise<ClaimedRow[]> {
-  const picked = lease.onlyProbes
-    ? dueOf(claims, { keeper: lease.keeper, which: sql`d.is_probe`, isFresh: false })
-    : sql`${dueOf(
-        claims.filter(({ isFresh }) => isFresh),
-        { keeper: lease.keeper, which: sql`d.last_attempt_at is null`, isFresh: true },
-      )} union all ${dueOf(
-        claims.filter(({ isFresh }) => !isFresh),
-        { keeper: lease.keeper, which: sql`d.last_attempt_at is not null`, isFresh: false },
-      )}`;
+  const kinds: Kind[] = lease.onlyProbes
+    ? [{ which: sql`d.is_probe`, isFresh: false }]
+    : [
+        { which: sql`d.last_attempt_at is null`, isFresh: true },
+        { which: sql`d.last_attempt_at is not null`, isFresh: false },
+      ];
+  const picked = join(
+    kinds.flatMap((kind) => {
+      const asked = claims.filter(({ isFresh }) => lease.onlyProbes || isFresh === kind.isFresh);
+      return asked.length === 0 ? [] : [dueOf(asked, kind, lease.keeper)];
+    }),
+    ' union all ',
+  );
   const rows = await db.query<Bare>(sql`
     with picked as materialized (${picked}), claimed as (
       update deliveries d
@@ -206,11 +211,11 @@ export async function claimStored(
   return rows[0];
 }
 
-/** Locks the due rows of one kind, in their order. Each kind has an index, so neither is behind many of the other. */
-function dueOf(
-  claims: readonly ClaimRequest[],
-  { keeper, which, isFresh }: { keeper: number; which: Sql; isFresh: boolean },
-): Sql {
+/** Each kind has an index, so neither is behind many of the other. */
+type Kind = { which: Sql; isFresh: boolean };
+
+/** Locks the due rows of one kind, in their order. */
+function dueOf(claims: readonly ClaimRequest[], { which, isFresh }: Kind, keeper: number): Sql {
   return sql`(
     select due.place, due.incident_id, due.waited_ms, ${isFresh}::boolean as is_fresh,
       ${configVersion} as config_version
