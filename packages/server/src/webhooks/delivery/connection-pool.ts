@@ -58,12 +58,19 @@ const maxHeaderBytes = 16 * 1024;
 
 /** Creates a pool of connections with a Client each: in undici's Agent a request does not know its connection. */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  /** In the order in which they became idle. */
+  /** By what they are shared by; and all of them, in the order in which they became idle. */
+  const idleOf = new Map<string, EndpointConnection[]>();
   const idle = new Set<EndpointConnection>();
   let isClosed = false;
 
+  const forget = (connection: EndpointConnection) => {
+    if (!idle.delete(connection)) return;
+    const siblings = idleOf.get(connection.key) ?? [];
+    siblings.splice(siblings.lastIndexOf(connection), 1);
+    if (siblings.length === 0) idleOf.delete(connection.key);
+  };
   const discard = (connection: EndpointConnection) => {
-    idle.delete(connection);
+    forget(connection);
     connection.dialing.abort();
     void connection.client.destroy();
   };
@@ -80,19 +87,22 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     discard,
     take(origin) {
       const key = keyOf(origin);
-      // The connection that was used last is taken, so that those that are not needed grow old and are closed.
-      for (const connection of [...idle].reverse()) {
-        if (connection.key !== key) continue;
-        idle.delete(connection);
+      for (;;) {
+        // The connection that was used last is taken, so that those that are not needed grow old and are closed.
+        const connection = idleOf.get(key)?.at(-1);
+        if (connection === undefined) return open(origin);
+        forget(connection);
         if (performance.now() - connection.madeAtMillis < maxAgeMillis) return connection;
         discard(connection);
       }
-      return open(origin);
     },
     release(connection) {
       connection.exchanges += 1;
       if (isClosed) return discard(connection);
       idle.add(connection);
+      const siblings = idleOf.get(connection.key);
+      if (siblings === undefined) idleOf.set(connection.key, [connection]);
+      else siblings.push(connection);
       const [oldest] = idle;
       if (idle.size > options.maxIdle && oldest !== undefined) discard(oldest);
     },
