@@ -64,6 +64,8 @@ test('a delivered run is reported once, to endpoints that ask for it, with what 
   // As after a kill between the incident and the note that it was reported.
   await until(async () => (await untold(id, false)).length === 1);
   await service.db.query(sql`update exports set untold = true where schedule_id = ${id}`);
+  // A run that is asked for has all schedules looked at, which else happens every five seconds.
+  await begin(await make('Q'));
   await until(async () => (await untold(id, false)).length === 1);
   expect(await incidents('D')).toHaveLength(1);
   expect(receiver.requests).toHaveLength(1);

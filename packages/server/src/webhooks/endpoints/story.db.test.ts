@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { answer, useReceiver } from '../../../test/receiver.ts';
 import { makeBulkJob, seedDeliveries, seedEndpoint } from '../dead-letters/testing/seed.ts';
-import { useWorld } from '../drainer/testing/world.ts';
+import { isStatus, useWorld } from '../drainer/testing/world.ts';
 import { laneOf } from '../lanes.ts';
 
 const receiver = useReceiver();
@@ -19,10 +19,15 @@ test('tells the last error in words, the newest attempts and how it answered', a
   receiver.behave(({ path, number }) =>
     path === '/moody' && number <= 2 ? answer(503, { body: 'down for repairs' }) : answer(204),
   );
-  const options = { max_attempts: 2, retry_schedule: [1] };
-  const { id } = await world.addEndpoint(receiver.url('/moody'), options);
-  const [first = ''] = await world.report();
-  await world.untilAll([first], 'abandoned');
+  const { id } = await world.addEndpoint(receiver.url('/moody'), { max_attempts: 2 });
+  const reportFailing = async () => {
+    const [delivery = ''] = await world.report();
+    await world.untilDelivery(delivery, isStatus('pending'));
+    await world.makeDue(delivery);
+    await world.untilAll([delivery], 'abandoned');
+    return delivery;
+  };
+  const first = await reportFailing();
   const later = await world.report(14);
   await world.untilAll(later, 'delivered');
 
@@ -48,8 +53,7 @@ test('tells the last error in words, the newest attempts and how it answered', a
   }
 
   receiver.behave(() => answer(500, { body: 'broken' }));
-  const [failed = ''] = await world.report();
-  await world.untilAll([failed], 'abandoned');
+  const failed = await reportFailing();
   const after = await storyOf(id);
   expect(after.last_error).toMatchObject({ delivery_id: failed, status: 500, answer: 'broken' });
   expect(after.attempts.slice(0, 3)).toMatchObject([
