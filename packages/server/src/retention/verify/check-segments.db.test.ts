@@ -27,18 +27,7 @@ beforeAll(async () => {
   for (const day of days) made.push(await data.makeCold('TX', day));
   segments = [made[0] ?? '', ...made.slice(1).sort()];
   last = segments.at(-1) ?? '';
-  const path = await data.pathOfSegment(last);
-  const content = await readFile(path);
-  await data.db.query(sql`create table segments_as_made as table segments`);
-  await data.db.query(sql`create table segment_days_as_made as table segment_days`);
-  putBack = async () => {
-    await writeFile(path, content);
-    await data.db.query(
-      sql`truncate segments, segment_days, verifications, work_shares, verified_tenants`,
-    );
-    await data.db.query(sql`insert into segments select * from segments_as_made`);
-    await data.db.query(sql`insert into segment_days select * from segment_days_as_made`);
-  };
+  putBack = await data.keep();
 });
 afterEach(() => putBack());
 

@@ -1,6 +1,6 @@
 import { truncate } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { countPace, holdPace } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
@@ -11,10 +11,12 @@ import { clean, useVerifying } from './testing/verifying.ts';
 // How a verification is cut into shares, stopped, made to wait, and limited to a part.
 let path: string;
 const data = useVerifying();
-beforeEach(async () => {
+let putBack: () => Promise<void>;
+beforeAll(async () => {
   ({ path } = await data.fill());
+  putBack = await data.keep();
 });
-afterEach(() => data.empty());
+afterEach(() => putBack());
 
 const never = new AbortController().signal;
 const now = async () =>

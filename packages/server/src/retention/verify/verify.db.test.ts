@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import sql, { raw } from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { listOverdueRemovals } from '../mover/queries.ts';
@@ -9,10 +9,12 @@ import { clean, useVerifying } from './testing/verifying.ts';
 let segment: string;
 let path: string;
 const data = useVerifying();
-beforeEach(async () => {
+let putBack: () => Promise<void>;
+beforeAll(async () => {
   ({ segment, path } = await data.fill());
+  putBack = await data.keep();
 });
-afterEach(() => data.empty());
+afterEach(() => putBack());
 
 const byText = (a: unknown, b: unknown) => (String(a) < String(b) ? -1 : 1);
 

@@ -1,4 +1,5 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
 import { use } from '../../../../test/use.ts';
 import { newId } from '../../../kernel/ids.ts';
@@ -28,8 +29,8 @@ type Verifying = VerifyTools & {
   replaceSegment(id: string): Promise<{ oldKey: string }>;
   /** Hot and cold records of two tenants. Returns the segment of TX, of two days, and the path of its object. */
   fill(): Promise<{ segment: string; path: string }>;
-  /** Removes what `fill` and a test have made. */
-  empty(): Promise<void>;
+  /** Keeps what is stored now. The function that it returns puts that back, whatever a test has made of it. */
+  keep(): Promise<() => Promise<void>>;
   pathOfSegment(id: string): Promise<string>;
   request(scope?: Scope): Promise<string>;
   read(id: string): Promise<VerificationRow>;
@@ -40,6 +41,13 @@ type Verifying = VerifyTools & {
 
 /** What a verification that found nothing says. */
 export const clean = { state: 'completed', ok: true, problem_count: 0, problems: [], error: null };
+
+/** The tables that tests of verifications change. */
+const changing = [
+  ...['segments', 'segment_days', 'enrichment_records', 'moves', 'move_segments'],
+  ...['object_removals', 'verifications', 'work_shares', 'verified_tenants'],
+  ...['leaf_days', 'leaf_months', 'leaf_stores', 'tenant_days', 'tenant_months', 'leaf_tenants'],
+];
 
 const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 
@@ -98,14 +106,35 @@ async function startVerifying(): Promise<Verifying> {
       await makeCold('CA/é', '2001-01-05');
       return { segment, path: await pathOfSegment(segment) };
     },
-    async empty() {
-      const tables =
-        'segments, segment_days, enrichment_records, verifications, moves, move_segments';
-      await db.query(sql`truncate ${raw(tables)}, object_removals, work_shares, verified_tenants,
-        leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants`);
-      for (const key of await objectKeys(mover)) {
-        if (key !== markerName) await objects.remove(key);
+    async keep() {
+      const kept = await db.query<{ name: string; columns: string }>(sql`
+        select attrelid::regclass::text as name, string_agg(quote_ident(attname), ', ') as columns
+        from pg_attribute
+        where attrelid = any(${changing}::text[]::regclass[]) and attnum > 0 and not attisdropped and attgenerated = ''
+        group by 1`);
+      for (const { name, columns } of kept) {
+        await db.query(sql`create table ${raw(`${name}_kept as select ${columns} from ${name}`)}`);
       }
+      // The marker says which step of the store this database knows, which goes on.
+      const keys = async () => (await objectKeys(mover)).filter((key) => key !== markerName);
+      const contents = new Map<string, Buffer>();
+      for (const key of await keys()) contents.set(key, await readFile(objects.pathOf(key) ?? ''));
+      return async () => {
+        await db.transaction(async (connection) => {
+          await connection.query(sql`truncate ${raw(changing.join(', '))}`);
+          for (const { name, columns } of kept) {
+            await connection.query(
+              sql`insert into ${raw(`${name} (${columns}) select ${columns} from ${name}_kept`)}`,
+            );
+          }
+        });
+        for (const key of await keys()) if (!contents.has(key)) await objects.remove(key);
+        for (const [key, content] of contents) {
+          const path = objects.pathOf(key) ?? '';
+          await mkdir(dirname(path), { recursive: true });
+          await writeFile(path, content);
+        }
+      };
     },
     pathOfSegment,
     request,
