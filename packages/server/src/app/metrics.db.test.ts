@@ -209,7 +209,7 @@ test('a database that hangs holds no scrape up, and its series are absent until 
   const service = await startTestService(
     { DATABASE_URL: proxy.url, SVC_TRUSTED_PROXIES: '127.0.0.0/8', SVC_METRICS_CACHE_SECONDS: '1' },
     undefined,
-    { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
+    { waits: { scrapeMillis: 1000, scrapeTokenMillis: 200 } },
   );
   try {
     const { token } = await service.makeToken({ preset: 'support-readonly' });

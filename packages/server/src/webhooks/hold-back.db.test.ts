@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
 import { useReceiver } from '../../test/receiver.ts';
 import { useTestService } from '../../test/service.ts';
+import { holdBack } from './hold-back.ts';
 
 const service = useTestService(
   { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_TENANT_WAITING: '6' },
@@ -26,8 +27,18 @@ const add = async (more: object = {}): Promise<string> =>
 const report = (n: number, more: object = {}) =>
   post('/incidents', { tenant, type: 'incident.created', data: { n }, ...more });
 const show = async (id: string) => (await service.call('GET', `/webhook/endpoints/${id}`)).json;
+/** What waits is counted now: the service rests twenty times as long as it took it to look. */
 const heldBack = (id: string, told: unknown) =>
-  expect.poll(async () => (await show(id)).held_back, patient).toEqual(told);
+  expect
+    .poll(async () => {
+      await holdBack(service.db, {
+        bounds: { rows: 6, bytes: 0 },
+        deliveryDays: 30,
+        settleMillis: 0,
+      });
+      return (await show(id)).held_back;
+    }, patient)
+    .toEqual(told);
 const held = { since: expect.any(String), until: null };
 const wasHeld = { since: expect.any(String), until: expect.any(String) };
 const fill = async (): Promise<string> => {
@@ -176,8 +187,8 @@ test('a mark that does not fit what waits is right again by itself', async () =>
   await service.db.query(sql`
     update webhook_endpoints set held_back_from = case when id = ${other} then now() end, held_back_until = null
     where id in (${full}, ${other})`);
-  await heldBack(full, held);
-  await heldBack(other, null);
+  const marks = async () => [(await show(full)).held_back, (await show(other)).held_back];
+  await expect.poll(marks, patient).toEqual([held, null]);
 });
 
 test('of what is reported while marks come and go, every endpoint gets each incident or is named by it', async () => {

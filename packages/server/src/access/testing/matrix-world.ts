@@ -11,6 +11,7 @@ import { makeRoot } from './make-root.ts';
 
 /** Where the schedules of the matrix deliver. */
 export const deliveries = join(tmpdir(), `svcctl-matrix-${process.pid}`);
+const nightly = { format: 'csv', cron: '0 2 * * *' };
 
 /** The kinds of things that a path or a filter names, by the beginning of the paths that do. */
 const kindsByPath = [
@@ -109,6 +110,7 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
     values (${laneOf(things.endpoint)}, ${things.endpoint}, date_trunc('hour', now()), 5, 0, 0)`);
   const complete = (id: string) => untilCompleted(`/exports/${id}`);
   await complete(things.export);
+  await runSchedule(call, things.schedule);
   return { tenant, secret, things, fresh: (kind) => makers[kind](), complete };
 }
 
@@ -182,7 +184,8 @@ function makersOf(
       const headers = { prefer: 'respond-async' };
       return (await call('POST', '/exports/csv', { headers, body: { tenant } })).id;
     },
-    schedule: () => makeSchedule(call, { tenant, to: `${deliveries}/${++made}` }),
+    schedule: () =>
+      idOf('POST', '/exports/schedules', { ...nightly, tenant, to: `${deliveries}/${++made}` }),
     async policy() {
       await call('PUT', `/retention/policies/${tenant}`, { body: { hot_days: 3 } });
       return tenant;
@@ -284,17 +287,11 @@ async function makeEventType(service: TestService, type: string): Promise<string
   return type;
 }
 
-/** Makes a schedule, and has it run once. */
-async function makeSchedule(
-  call: Caller['call'],
-  { tenant, to }: { tenant: string; to: string },
-): Promise<string> {
-  const body = { tenant, to, format: 'csv', cron: '0 2 * * *' };
-  const { id } = await call('POST', '/exports/schedules', { body });
+/** Has a schedule run once. */
+async function runSchedule(call: Caller['call'], id: string): Promise<void> {
   await call('POST', `/exports/schedules/${id}/run`);
   const read = () => call('GET', `/exports/schedules/${id}`);
   await vi.waitUntil(async () => (await read()).last_run?.delivered_at, { timeout: 60_000 });
-  return id;
 }
 
 /** A tenant that does not exist, with ids that do not exist and look like those of the other. */

@@ -41,23 +41,21 @@ const keyOf = (key: string) => (key === '' ? 'tenant' : `tenant, ${key}`);
 
 /** Counters as if all of this were hot, and the hot rows with it. */
 async function addHot(tenant: string, days: readonly SegmentDay[]): Promise<void> {
-  for (const { store, day: date, count, bytes, digest, first_at, last_at } of days) {
-    for (const [table, key] of Object.values(levels)) {
-      const columns = raw(`${keyOf(key)}, count, bytes, digest, first_at, last_at`);
-      await db.query(sql`
-        insert into ${raw(table)} as c (${columns})
-        select ${columns} from (select ${tenant} as tenant, ${store} as store, ${date}::date as day,
-          ${date.slice(0, 7)} as month, ${count}::bigint as count, ${bytes}::bigint as bytes,
-          ${digest}::numeric as digest, ${first_at}::timestamptz as first_at, ${last_at}::timestamptz as last_at) given
-        on conflict (${raw(keyOf(key))}) do update set count = c.count + excluded.count,
-          bytes = c.bytes + excluded.bytes, digest = c.digest + excluded.digest,
-          first_at = least(c.first_at, excluded.first_at), last_at = greatest(c.last_at, excluded.last_at)`);
-    }
+  const given = sql`(
+    select ${tenant} as tenant, to_char(day, 'YYYY-MM') as month, each.*
+    from json_to_recordset(${JSON.stringify(days)}::json) as each (store text, day date, count bigint,
+      bytes bigint, digest numeric, first_at timestamptz, last_at timestamptz)
+  ) given`;
+  for (const [table, key] of Object.values(levels)) {
     await db.query(sql`
-      insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
-      select ${tenant}, ${store}, ${first_at}::timestamptz + n * interval '1 hour', 'e', now(), 7, 5, '{}'
-      from generate_series(0, ${count}::int - 1) n`);
+      insert into ${raw(`${table} (${keyOf(key)}`)}, count, bytes, digest, first_at, last_at)
+      select ${raw(keyOf(key))}, sum(count), sum(bytes), sum(digest), min(first_at), max(last_at)
+      from ${given} group by ${raw(keyOf(key))}`);
   }
+  await db.query(sql`
+    insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
+    select tenant, store, first_at + n * interval '1 hour', 'e', now(), 7, 5, '{}'
+    from ${given}, generate_series(0, count::int - 1) n`);
 }
 
 /** Takes hot days into segments, as a move does. */

@@ -111,7 +111,7 @@ test('tells of a where what fits, hot and moved, and goes on over what does not'
 });
 
 test('tells the place also while all that is stored fits nothing', async () => {
-  const calm = await startTestService({}, log, { waits: { ...waits, tailQuietMillis: 2000 } });
+  const calm = await startTestService({}, log, { waits: { ...waits, tailQuietMillis: 500 } });
   const tail = await openTail(calm, { tenant: 'UNFIT', where: 'exists(n)' });
   await expect.poll(() => tail.lastId()).not.toBe('');
   const begun = tail.lastId();

@@ -118,6 +118,8 @@ test('records are stored while a version is summed and cut, and are not in it', 
   );
   const { id, count } = await freezeVersion(db, 'busy');
   expect(count).toBe(6);
+  // One that is frozen by the API has all counted now, and not at the next look.
+  await freeze('busy', { name: 'v2' });
   // Its digest too: read from content, which has two records more by now.
   expect(await counted(id)).toMatchObject({ state: 'ready', current: { count: 6 } });
 });
@@ -235,5 +237,8 @@ test('a run of retention deletes what a version keeps only when told', async () 
   expect(await run({})).toMatchObject({ state: 'completed', deleted_count: 4, kept_count: 2 });
   expect(await counted(id)).toMatchObject({ change: null });
   expect(await run({ delete_versioned: true })).toMatchObject({ deleted_count: 2, kept_count: 0 });
+  await seed('other', 1);
+  await tag('other');
+  await freeze('other');
   expect(await counted(id)).toMatchObject({ change: 'deleted', current: { count: 0 } });
 });
