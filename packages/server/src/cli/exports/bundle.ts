@@ -154,10 +154,11 @@ async function writeRest(context: Context, root: string, bundle: Bundle): Promis
     await add(manifestName({ name }));
   }
   const { app, log } = await openApp(context);
+  const paths = bundle.splits.map(({ name }) => join(root, dataName({ name })));
+  const summaries = await app.summarizeFiles(paths, log, context.io.signal);
   const statistics: Record<string, unknown> = {};
-  for (const { name, manifest } of bundle.splits) {
-    const path = join(root, dataName({ name }));
-    const columns = await app.summarizeFile(path, log, context.io.signal);
+  for (const [n, { name, manifest }] of bundle.splits.entries()) {
+    const columns = summaries[n];
     statistics[name] = { rows: manifest.rows, misfits: manifest.misfits, columns };
   }
   const texts = {
