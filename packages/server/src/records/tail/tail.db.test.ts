@@ -29,7 +29,12 @@ test('who waits goes on waiting while the database fails, and the log is told on
     records: bothTiers(db, cold),
   };
   const ending = new AbortController();
-  const shared = createSharedTail(source, { stopping: ending.signal, log, awayMillis: 1 });
+  const shared = createSharedTail(source, {
+    stopping: ending.signal,
+    log,
+    lookMillis: 10,
+    awayMillis: 1,
+  });
   for (const outage of [1, 2]) {
     [failures, isAway] = [0, true];
     const news = shared.untilNews('T', ['2000-01-01T00:00:00.000000Z'], ending.signal);

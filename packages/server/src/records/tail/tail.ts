@@ -15,12 +15,18 @@ export type SharedTail = {
 
 type Waiting = { readonly tenant: string; readonly storedAt: string; readonly wake: () => void };
 
-/** While somebody waits for news, the database is asked so often: one query, whatever the number of those who wait. */
-const lookMillis = 250;
-/** Makes what tails share; `stopping` ends its looks at the database. A failed look waits `awayMillis` longer. */
+/**
+ * Makes what tails share; `stopping` ends its looks at the database. While somebody waits for news, there is one every
+ * `lookMillis`, whatever the number of those who wait; after a failed one `awayMillis` more.
+ */
 export function createSharedTail(
   source: StoredSource,
-  { stopping, log, awayMillis = 2000 }: { stopping: AbortSignal; log: Log; awayMillis?: number },
+  {
+    stopping,
+    log,
+    lookMillis = 250,
+    awayMillis = 2000,
+  }: { stopping: AbortSignal; log: Log; lookMillis?: number; awayMillis?: number },
 ): SharedTail {
   const underWay = new Map<string, Promise<StoredPage>>();
   const waiting = new Set<Waiting>();
