@@ -8,19 +8,20 @@ import { exportsKey, useRead } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import type { ExportsSearch } from './search.ts';
 import { followMillis } from './use-exports.ts';
+import { hasRun } from './words.ts';
 
 export function schedulePath(id: string): string {
   return `/exports/schedules/${encodeURIComponent(id)}`;
 }
 
-const isRunning = ({ state }: Schedule) => state === 'running';
+const isFollowed = (schedule: Schedule) => hasRun(schedule, Date.now());
 
-/** Reads a page of schedules, and reads it often while a run is under way. */
+/** Reads a page of schedules, and reads it often while a run is under way or due. */
 export function useSchedules(search: ExportsSearch): UseQueryResult<Page<Schedule>> {
   const params = listParams(scheduleFilters, search);
   return useRead<Page<Schedule>>([...exportsKey, 'schedules', params], '/exports/schedules', {
     params,
-    follow: [({ data }) => data.some(isRunning), followMillis],
+    follow: [({ data }) => data.some(isFollowed), followMillis],
   });
 }
 
@@ -28,7 +29,7 @@ export function useSchedules(search: ExportsSearch): UseQueryResult<Page<Schedul
 export function useSchedule(id: string): UseQueryResult<Schedule> {
   return useRead<Schedule>([...exportsKey, 'schedule', id], schedulePath(id), {
     isOne: true,
-    follow: [isRunning, followMillis],
+    follow: [isFollowed, followMillis],
   });
 }
 

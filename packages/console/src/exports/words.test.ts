@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { attemptsText, isOpen, paceText, percentText, proofText, rowsText } from './words.ts';
+import {
+  attemptsText,
+  hasRun,
+  isOpen,
+  paceText,
+  percentText,
+  proofText,
+  rowsText,
+} from './words.ts';
 
 test.each([
   ['running', 364_120, 512_991, '364,120 of 512,991'],
@@ -33,6 +41,17 @@ test('follows what waits or runs', () => {
     isOpen({ state }),
   );
   expect(open).toEqual(['queued', 'running', 'waiting']);
+});
+
+test.each([
+  ['running', null, true],
+  ['waiting', '2026-01-01T01:59:00.001000Z', true],
+  ['waiting', '2026-01-01T01:59:00.000000Z', false],
+  ['waiting', '2026-01-01T02:00:15.000000Z', true],
+  ['waiting', '2026-01-01T02:00:15.001000Z', false],
+  ['paused', null, false],
+] as const)('follows a schedule that is %s and due at %s: %s', (state, due_at, isFollowed) => {
+  expect(hasRun({ state, due_at }, Date.parse('2026-01-01T02:00:00Z'))).toBe(isFollowed);
 });
 
 test('claims no more than was proved', () => {

@@ -1,4 +1,4 @@
-import type { ExportJob, ExportRequest, Manifest } from '../api/types.ts';
+import type { ExportJob, ExportRequest, Manifest, Schedule } from '../api/types.ts';
 import type { ExportState } from '../api/values.ts';
 import { formatAge, formatCount } from '../ui/format.ts';
 
@@ -16,6 +16,17 @@ export const stateWords: Readonly<Record<ExportState, string>> = {
 /** Whether the job is under way, so that its numbers still change. */
 export function isOpen({ state }: Pick<ExportJob, 'state'>): boolean {
   return state === 'queued' || state === 'running' || state === 'waiting';
+}
+
+/** As much as the browser's clock may be behind, and as long as a run that is due may take to begin. */
+const dueMillis = { early: 15_000, late: 60_000 };
+
+/** Whether a schedule has a run under way, or one that is due and has most likely not begun yet. */
+export function hasRun(schedule: Pick<Schedule, 'state' | 'due_at'>, nowMillis: number): boolean {
+  const { state, due_at: due } = schedule;
+  if (state === 'running' || due === null) return state === 'running';
+  const lateMillis = nowMillis - Date.parse(due);
+  return lateMillis >= -dueMillis.early && lateMillis < dueMillis.late;
 }
 
 type Progress = Pick<ExportJob, 'state' | 'rows_done' | 'rows_total'>;
