@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import { holdsText, instantText } from '../platform/postgres/sql-text.ts';
 import type { AuditEntry } from './contract.ts';
 
 // The statements of the audit log and its chain.
@@ -305,7 +305,7 @@ function auditConditions({ tokenId, action, text, from, to }: AuditFilter): Sql[
     // U+10FFFF is the last character in the order of bytes, so this finds everything that begins with the text.
     conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
   } else if (action !== undefined) conditions.push(sql`action = ${action}`);
-  if (text !== undefined) conditions.push(sql`strpos(lower(${searched}), lower(${text})) > 0`);
+  if (text !== undefined) conditions.push(holdsText(searched, text));
   if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
   if (to !== undefined) {
     conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);

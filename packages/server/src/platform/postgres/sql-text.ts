@@ -1,5 +1,6 @@
 import pg from 'pg';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { foldPattern } from '../../kernel/where/like.ts';
 
 /** SQL that spells a time as RFC 3339, UTC, six fraction digits. `column` is code, never input: it is not escaped. */
 export function instantText(column: string): Sql {
@@ -9,6 +10,12 @@ export function instantText(column: string): Sql {
 /** Makes SQL for a URL as `maskUrl` shows it; the rows have none with credentials. `column` must be code. */
 export function maskedUrl(column: string): Sql {
   return raw(`regexp_replace(${column}, '[?].*$', '?…')`);
+}
+
+/** Whether a text holds another one, in any case: the same letters everywhere, whatever language the server folds by. */
+export function holdsText(text: Sql, sought: string): Sql {
+  const { folded, from, to } = foldPattern(sought);
+  return sql`strpos(translate(${text}, ${from}::text, ${to}::text) collate "C", ${folded}::text) > 0`;
 }
 
 /** SQL for rows as a table `name`. `types` has each field's type in SQL; `delaySeconds` is the column delay_seconds. */
