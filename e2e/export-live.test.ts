@@ -6,7 +6,7 @@ import { ingestBatch } from './lib/ingest.ts';
 import { useInstallation, useService } from './lib/installation.ts';
 import { makeLeaf, makeRecord, type NewRecord } from './lib/records.ts';
 
-const installation = useInstallation();
+const installation = useInstallation('once', 'database');
 const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-03' };
 const exportCount = 25;

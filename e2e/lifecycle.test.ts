@@ -7,7 +7,7 @@ import { waitFor } from './lib/wait-for.ts';
 
 // What takes longer of starts and stops: slow/lifecycle.test.ts.
 
-const installation = useInstallation('each', { isFresh: true });
+const installation = useInstallation('each', 'nothing');
 
 test('ends with 2 and names a setting that is wrong, before there is a database', async () => {
   const started = installation.spawn({ SVC_INGEST_MAX_BYTES: '32MB' });

@@ -16,7 +16,7 @@ import { report, webhookSettings } from './lib/webhooks.ts';
 
 const db = useTestDatabase();
 let installed: Awaited<ReturnType<typeof installReceive>>;
-const installation = useInstallation();
+const installation = useInstallation('once', 'database');
 const service = useService(installation, webhookSettings);
 beforeAll(async () => {
   installed = await installReceive();

@@ -4,7 +4,7 @@ import { useInstallation, useService } from './lib/installation.ts';
 import { makeRecord, type NewRecord } from './lib/records.ts';
 import { type Filters, getPage, idsOf, walkPages } from './lib/walk.ts';
 
-const installation = useInstallation();
+const installation = useInstallation('once', 'database');
 const service = useService(installation, { SVC_RATE_LIMIT: '0' });
 
 const cases = [

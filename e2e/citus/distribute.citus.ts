@@ -7,7 +7,7 @@ import { query } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
 const citus = useCitus({ isJoined: false });
-const installation = useInstallation('once', { isFresh: true });
+const installation = useInstallation('once', 'nothing');
 
 test('a database grows into a cluster while it is written to and read', async () => {
   const { url } = citus.coordinator;

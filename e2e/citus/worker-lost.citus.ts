@@ -11,7 +11,7 @@ import { waitFor } from '../lib/wait-for.ts';
 import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
 const citus = useCitus({ isJoined: true });
-const installation = useInstallation('once', { isFresh: true });
+const installation = useInstallation('once', 'nothing');
 let service: Service;
 beforeAll(async () => {
   const database = { DATABASE_URL: citus.coordinator.url, SVC_RATE_LIMIT: '0' };

@@ -11,7 +11,7 @@ import { query } from '../lib/postgres.ts';
 import { waitFor } from '../lib/wait-for.ts';
 
 const citus = useCitus({ isJoined: true });
-const installation = useInstallation('once', { isFresh: true });
+const installation = useInstallation('once', 'nothing');
 
 test('a standby takes the place of a lost worker while records are stored, and nothing is lost', async () => {
   const { url } = citus.coordinator;

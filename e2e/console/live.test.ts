@@ -3,7 +3,7 @@ import { ingestBatch } from '../lib/ingest.ts';
 import { recordRows, useConsole } from './lib/browser.ts';
 import { startEmpty } from './lib/filled-service.ts';
 
-const live = useConsole(startEmpty);
+const live = useConsole(() => startEmpty({}, 'cluster'));
 
 const record = (store: string, n: number) => ({
   tenant: 'TX',

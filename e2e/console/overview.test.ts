@@ -13,7 +13,7 @@ import {
 } from './lib/browser.ts';
 import { abandonedCount, pendingCount, startWebhookService } from './lib/webhook-service.ts';
 
-const webhooks = useConsole(startWebhookService);
+const webhooks = useConsole(() => startWebhookService({ begin: 'cluster' }));
 beforeAll(async () => {
   await ingestBatch(
     webhooks.service,

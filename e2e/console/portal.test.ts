@@ -18,7 +18,7 @@ afterAll(() => void application.close());
 const { port } = application.address() as AddressInfo;
 const origin = `http://127.0.0.1:${port}`;
 
-const webhooks = useConsole(() => startWebhookService(false, { SVC_PORTAL_ORIGINS: origin }));
+const webhooks = useConsole(() => startWebhookService({ env: { SVC_PORTAL_ORIGINS: origin } }));
 
 /** A new link into the portal of the tenant acme. */
 async function makeLink(more: object = {}): Promise<{ id: string; url: string }> {

@@ -11,7 +11,7 @@ const world = use(
     const [port] = await findFreePorts(1);
     const publicUrl = `http://127.0.0.1:${port}`;
     const identity = await startIdentityServer(publicUrl);
-    const installation = await createInstallation();
+    const installation = await createInstallation('database');
     const service = await installation.start({
       ...identitySettings(identity.issuer, testClient.secret),
       SVC_PORT: String(port),

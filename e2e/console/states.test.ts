@@ -16,7 +16,7 @@ import {
 import { bigLeaf, startEmpty, startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
-const empty = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
+const empty = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 'cluster'));
 
 async function makeToken(service: Service, fields: Record<string, unknown>): Promise<string> {
   const answer = await service.call('POST', '/tokens', { body: { name: 'narrow', ...fields } });

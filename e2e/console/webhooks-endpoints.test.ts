@@ -12,7 +12,7 @@ import {
 import { holdBack } from './lib/weather.ts';
 import { reportIncidents, startWebhookService, waitForCounts } from './lib/webhook-service.ts';
 
-const webhooks = useConsole(() => startWebhookService(true));
+const webhooks = useConsole(() => startWebhookService({ isEmpty: true }));
 
 const secretDialog = (page: Page) =>
   page.getByRole('dialog', { name: 'The secret of the endpoint' });

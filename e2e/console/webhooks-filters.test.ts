@@ -3,7 +3,7 @@ import { waitFor } from '../lib/wait-for.ts';
 import { confirm, drawerOf, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startWebhookService } from './lib/webhook-service.ts';
 
-const webhooks = useConsole(() => startWebhookService(true));
+const webhooks = useConsole(() => startWebhookService({ isEmpty: true }));
 const post = async (path: string, body: object) =>
   (await webhooks.service.call('POST', path, { body })).json;
 const report = (tenant: string, more: object) =>

@@ -12,7 +12,7 @@ import { messages } from './lib/dead-letters.ts';
 import { reportIncidents, startWebhookService } from './lib/webhook-service.ts';
 
 // As much waits for the endpoint of TX, whose deliveries all failed once, as may wait of a tenant.
-const webhooks = useConsole(() => startWebhookService(false, { SVC_TENANT_WAITING: '12' }));
+const webhooks = useConsole(() => startWebhookService({ env: { SVC_TENANT_WAITING: '12' } }));
 
 test('makes an endpoint that is polled, whose receiver fetches by HTTP and by command line', async () => {
   const { service, installation } = webhooks;

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { startCitus } from '../../packages/server/test/citus.ts';
 import { readCsv } from '../../packages/server/test/csv.ts';
-import { createTestDatabase } from '../../packages/server/test/database.ts';
 import { askDuckDb } from './exports.ts';
 import { createInstallation, type Environment, type Service } from './installation.ts';
 import { type Filters, getPage, idsOf, walkPages } from './walk.ts';
@@ -45,10 +44,9 @@ export async function startDay(): Promise<Day> {
   const folder = await mkdtemp(join(tmpdir(), 'svcctl-day-'));
   const pgConfig = process.env.SVC_TEST_CITUS;
   const citus = pgConfig === undefined ? null : await startCitus(folder, pgConfig);
-  const database = citus === null ? await createTestDatabase() : null;
-  const databaseUrl = citus?.coordinator.url ?? database?.url ?? '';
+  const installation = await createInstallation(citus === null ? 'database' : 'nothing');
+  const databaseUrl = citus?.coordinator.url ?? (await installation.postgresUrl());
   const env = { ...webhookSettings, DATABASE_URL: databaseUrl, SVC_COLD_GRACE_SECONDS: '0' };
-  const installation = await createInstallation({ isFresh: true });
   let service = await installation.start(env);
 
   const countRows = async (format: Format, file: Buffer) => {
@@ -103,7 +101,6 @@ export async function startDay(): Promise<Day> {
     countRows,
     async end() {
       await installation.remove();
-      await database?.drop();
       await citus?.stop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { copyCluster } from '../../packages/server/test/copy-cluster.ts';
+import { createTestDatabase } from '../../packages/server/test/database.ts';
 import { use } from '../../packages/server/test/use.ts';
 import { type Answer, type CallOptions, callApi, type Target } from './api.ts';
 import { findPostgresUrl, readPostmasterPid } from './postgres.ts';
@@ -43,7 +44,7 @@ export type Service = ServiceProcess &
 export type Installation = {
   readonly dataDir: string;
   /**
-   * Starts the built program. Unless `env` says otherwise it uses an embedded PostgreSQL and a free port. `command`
+   * Starts the built program. Unless `env` says otherwise it uses the installation's database and a free port. `command`
    * replaces the words that start svcctl: see container.ts.
    */
   spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
@@ -81,14 +82,18 @@ export function ownCommand(folder = root): string[] {
 const usual = { SVC_PORT: '0', SVC_RETENTION_SCHEDULE: 'off' };
 
 /**
- * An installation whose cluster is there and migrated: to make one takes 2 s of CPU time. With `isFresh` its data
- * folder is empty.
+ * What an installation begins with: a migrated cluster, which its service runs itself (to make one takes 2 s of CPU time);
+ * a migrated database of the tests' own server, which starts and ends sooner; or nothing at all.
  */
-export async function createInstallation({ isFresh = false } = {}): Promise<Installation> {
+export type Beginning = 'cluster' | 'database' | 'nothing';
+
+export async function createInstallation(begin: Beginning = 'cluster'): Promise<Installation> {
   // On macOS the folder for temporary files is a symbolic link, while PostgreSQL reports its directory with links
   // resolved.
   const dataDir = realpathSync(await mkdtemp(join(tmpdir(), 'svcctl-e2e-')));
-  if (!isFresh) await copyCluster(inject('preparedCluster'), join(dataDir, 'postgres'));
+  if (begin === 'cluster') await copyCluster(inject('preparedCluster'), join(dataDir, 'postgres'));
+  const database = begin === 'database' ? await createTestDatabase() : undefined;
+  const own = { SVC_DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }) };
   const processes: ServiceProcess[] = [];
 
   const spawnHere = (
@@ -96,7 +101,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     env: Environment = {},
     command?: readonly string[],
   ) => {
-    const started = spawnProgram(args, { ...usual, SVC_DATA_DIR: dataDir, ...env }, command);
+    const started = spawnProgram(args, { ...usual, ...own, ...env }, command);
     processes.push(started);
     return started;
   };
@@ -111,7 +116,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
       return { ...exit, output: started.output() };
     },
     start: (env, command) => waitUntilReady(dataDir, installation.spawn(env, command)),
-    postgresUrl: () => findPostgresUrl(dataDir),
+    postgresUrl: async () => database?.url ?? findPostgresUrl(dataDir),
     listPostgresProcesses: () => listProcessesIn(join(dataDir, 'postgres')),
     async signalPostgres(signal) {
       const pid = await readPostmasterPid(dataDir);
@@ -124,6 +129,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
         const left = await installation.listPostgresProcesses();
         return left.length === 0;
       });
+      await database?.drop();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
@@ -131,12 +137,9 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
 }
 
 /** An installation for all tests of a file, or one for each of them. */
-export function useInstallation(
-  when: 'once' | 'each' = 'once',
-  options: { isFresh?: boolean } = {},
-): Installation {
+export function useInstallation(when: 'once' | 'each' = 'once', begin?: Beginning): Installation {
   return use(
-    () => createInstallation(options),
+    () => createInstallation(begin),
     (made) => made.remove(),
     when,
   );

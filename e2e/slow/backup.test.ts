@@ -154,7 +154,7 @@ test(
 test(
   'a restore that is killed starts no service, and the next one goes on',
   async () => {
-    const target = await createInstallation({ isFresh: true });
+    const target = await createInstallation('nothing');
     try {
       const from = s3.urlOf('killed');
       const env = { ...settings, ...s3Environment() };

@@ -28,7 +28,7 @@ const leaf = { tenant: 'TX', store: 'DFW' };
 
 describe('on an empty data dir', () => {
   beforeEach(async () => {
-    installation = await createInstallation({ isFresh: true });
+    installation = await createInstallation('nothing');
   });
 
   test('ends with 2 and says so when another program has the port', async () => {

@@ -33,7 +33,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => packed.remove());
 
-const installation = useInstallation('each', { isFresh: true });
+const installation = useInstallation('each', 'nothing');
 
 test('the package holds what is needed to run, and neither sources nor tests', async () => {
   const { files } = packed;

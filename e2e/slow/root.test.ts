@@ -13,7 +13,7 @@ const container = await openContainer();
 const usual = ['chown', 'dac_override', 'setgid', 'setpcap', 'setuid'];
 const records = makeLeaf({ tenant: 'TX', store: 'DFW' }, 10);
 
-const installation = useInstallation('each', { isFresh: true });
+const installation = useInstallation('each', 'nothing');
 afterAll(() => container?.close());
 
 // Whoever may not mount runs this as who they are: an ordinary user, or root in a container.

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { ingestStream } from '../../lib/ingest.ts';
 import {
+  type Beginning,
   createInstallation,
   type Environment,
   type Installation,
@@ -41,13 +42,22 @@ export function startFilled(env: Environment = {}): Promise<FilledService> {
   });
 }
 
-/** A service on its own data dir, which holds nothing. */
-export function startEmpty(env: Environment = {}): Promise<Started<{ service: Service }>> {
-  return startIn(async (installation) => ({ service: await installation.start(env) }));
+/**
+ * A service on its own data dir, which holds nothing. What is wrong with the tests' own server, such as that fsync is off,
+ * stands on the console; with nothing is wrong with a cluster of its own.
+ */
+export function startEmpty(
+  env: Environment = {},
+  begin?: Beginning,
+): Promise<Started<{ service: Service }>> {
+  return startIn(async (installation) => ({ service: await installation.start(env) }), begin);
 }
 
-async function startIn<T>(start: (installation: Installation) => Promise<T>): Promise<Started<T>> {
-  const installation = await createInstallation();
+async function startIn<T>(
+  start: (installation: Installation) => Promise<T>,
+  begin: Beginning = 'database',
+): Promise<Started<T>> {
+  const installation = await createInstallation(begin);
   const remove = () => installation.remove();
   try {
     return { ...(await start(installation)), installation, remove };

@@ -1,6 +1,12 @@
 import { expect } from 'vitest';
 import { answer, startReceiver } from '../../../packages/server/test/receiver.ts';
-import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
+import {
+  type Beginning,
+  createInstallation,
+  type Environment,
+  type Installation,
+  type Service,
+} from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 
 /** A receiver of webhooks that answers what it is told to. */
@@ -35,12 +41,15 @@ const seeds = [
 export const abandonedCount = 30;
 export const pendingCount = 12;
 
+type Options = { isEmpty?: boolean; env?: Environment; begin?: Beginning };
+
 /** With `isEmpty` the service has endpoints, but nothing in its dead-letter queue. */
-export async function startWebhookService(
+export async function startWebhookService({
   isEmpty = false,
-  env: Record<string, string> = {},
-): Promise<WebhookService> {
-  const installation = await createInstallation();
+  env = {},
+  begin = 'database',
+}: Options = {}): Promise<WebhookService> {
+  const installation = await createInstallation(begin);
   const { receiver, close } = await startRefusing();
   const remove = async () => {
     await installation.remove();
