@@ -90,8 +90,9 @@ test('its types fit those of Fastify, pg and fetch, and tell what is wrong', asy
     `export const post: (request: Request) => Promise<Response> = plain.fetch;`,
     `export const data: Found = (await verify<Found>(new Uint8Array(), new Headers(), 'a')).data;`,
   ];
-  const compile = async (name: string, lines: string[], options: object) => {
-    const files = [await write(name, lines)];
+  const compile = async (sources: Record<string, string[]>, options: object) => {
+    const written = Object.entries(sources).map(([name, lines]) => write(name, lines));
+    const files = await Promise.all(written);
     const project = await write('tsconfig.json', [
       JSON.stringify({ compilerOptions: { ...rest, ...options }, files }),
     ]);
@@ -102,16 +103,18 @@ test('its types fit those of Fastify, pg and fetch, and tell what is wrong', asy
     );
   };
   const bundler = { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true };
-  expect(await compile('right.mts', right, { skipLibCheck: true })).toBe('');
-  expect(await compile('right.ts', right, bundler)).toBe('');
+  expect(await compile({ 'right.mts': right }, { skipLibCheck: true })).toBe('');
+  expect(await compile({ 'right.ts': right }, bundler)).toBe('');
   // The declarations themselves, too, where nothing else is looked at.
-  const own = [
-    `import { createReceiver } from '@svcctl/receive';`,
-    `createReceiver({ secrets: 1 });`,
-  ];
-  const faults = await compile('own.mts', own, { skipLibCheck: false });
+  const load = `import { createReceiver } from '@svcctl/receive';`;
+  const faults = await compile(
+    {
+      'own.mts': [load, 'createReceiver({ secrets: 1 });'],
+      'own.cts': [load, 'void createReceiver;'],
+    },
+    { skipLibCheck: false },
+  );
   expect(faults.match(/^.*error.*$/gm)).toEqual([expect.stringMatching(/own\.mts\(2,.*TS2322/)]);
-  expect(await compile('own.cts', [own[0] ?? '', 'void createReceiver;'], {})).toBe('');
 });
 
 test('of two processes one handles a webhook; when it is killed, the other does', async () => {
