@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
-import { listFindings } from './lib/axe.ts';
+import { dialogPart, drawerPart, listFindings } from './lib/axe.ts';
 import { drawerOf, expectHash, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
@@ -326,23 +326,23 @@ test(
   'has no accessibility findings',
   async () => {
     const page = await filled.openBlank();
-    const visit = async (name: string) => {
-      expect(await listFindings(page), name).toEqual([]);
+    const visit = async (name: string, part?: string) => {
+      expect(await listFindings(page, { part }), name).toEqual([]);
     };
     await filled.openIn(page, '/exports');
     await rowsOf(page).first().waitFor();
     await visit('exports');
     await rowOf(page, waiting).click();
     await drawerOf(page).getByText('FILE, READ BACK').waitFor();
-    await visit('exports-drawer');
+    await visit('exports-drawer', drawerPart);
     await drawerOf(page).getByRole('button', { name: 'REMOVE FILE' }).click();
     await page.getByRole('dialog', { name: 'Remove this file?' }).waitFor();
-    await visit('exports-remove');
+    await visit('exports-remove', dialogPart);
     await page.getByRole('button', { name: 'Keep it' }).click();
     await page.goto(`/#${bigLeaf}`);
     await openPanel(page);
     await page.getByText('AS A JOB').click();
-    await visit('exports-panel');
+    await visit('exports-panel', drawerPart);
   },
   patient.timeout * 4,
 );

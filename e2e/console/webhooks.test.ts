@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { listFindings } from './lib/axe.ts';
+import { dialogPart, drawerPart, listFindings } from './lib/axe.ts';
 import { drawerOf, patient, recordRows as rowsOf, signIn, useConsole } from './lib/browser.ts';
 import { attempts, countOf, keyOf } from './lib/dead-letters.ts';
 import { banner, standBetween } from './lib/weather.ts';
@@ -136,7 +136,8 @@ test('repaints in place at the poll: selection, scroll, focus and open drawer st
 
 test('gives axe nothing to find', async () => {
   const page = await webhooks.openBlank();
-  const visit = async (view: string) => expect(await listFindings(page), view).toEqual([]);
+  const visit = async (view: string, part?: string) =>
+    expect(await listFindings(page, { part }), view).toEqual([]);
   await webhooks.openIn(page, '/dlq');
   await visit('dlq');
   await rowsOf(page).nth(3).locator('input').check();
@@ -147,7 +148,7 @@ test('gives axe nothing to find', async () => {
   await page.getByRole('button', { name: 'groups' }).click();
   await page.getByRole('button', { name: 'Retry group' }).first().click();
   await page.getByRole('dialog').getByText('will be queued').waitFor();
-  await visit('dlq-retry-all');
+  await visit('dlq-retry-all', dialogPart);
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await visit('dlq-groups');
@@ -159,7 +160,7 @@ test('gives axe nothing to find', async () => {
   await visit('endpoints');
   await page.goto(`/#/endpoints?panel=endpoint/${webhooks.endpoints['/acme/in']}`);
   await drawerOf(page).getByRole('list', { name: 'Its newest attempts' }).waitFor();
-  await visit('endpoint-story');
+  await visit('endpoint-story', drawerPart);
   await page.goto('/#/endpoints?view=types');
   await page.getByRole('button', { name: 'New type' }).click();
   await page.getByLabel('Description').waitFor();
