@@ -2,16 +2,16 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import { patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
-import { startWebhookService } from './lib/webhook-service.ts';
+import { startEmpty } from './lib/filled-service.ts';
 
 // Records are found by what is in them, in the table and from it.
 
 const count = 25_000;
-const webhooks = useConsole(startWebhookService);
+const filled = useConsole(startEmpty);
 beforeAll(async () => {
   for (let first = 0; first < count; first += 5_000) {
     await ingestBatch(
-      webhooks.service,
+      filled.service,
       Array.from({ length: 5_000 }, (_, i) => {
         const n = first + i;
         const [minute, second] = [Math.floor(n / 60) % 60, n % 60].map((part) =>
@@ -37,7 +37,7 @@ async function say(page: Page, where: string): Promise<void> {
 }
 
 test('a where goes through all records, and stays in the address', async () => {
-  const page = await webhooks.openList(place);
+  const page = await filled.openList(place);
   await say(page, `n >= ${count - 6} and any(tags) = "even"`);
   await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
   expect(page.url()).toContain('where=');
@@ -48,7 +48,7 @@ test('a where goes through all records, and stays in the address', async () => {
 });
 
 test('a where that cannot be read is told at its field, and the place is marked', async () => {
-  const page = await webhooks.open(place, { expected: [/400 \(Bad Request\)/] });
+  const page = await filled.open(place, { expected: [/400 \(Bad Request\)/] });
   await say(page, 'n > "1" nad n = 2');
   await page.getByText('at character 9: expected and, or, or the end, found nad').waitFor(patient);
   await page.getByText('The filter cannot be read').waitFor();
@@ -58,7 +58,7 @@ test('a where that cannot be read is told at its field, and the place is marked'
 });
 
 test('a search says how far it has come, and STOP ends it with what was found', async () => {
-  const page = await webhooks.openBlank();
+  const page = await filled.openBlank();
   let looks = 0;
   let goOn = () => {};
   const isStopped = new Promise<void>((resolve) => {
@@ -69,7 +69,7 @@ test('a search says how far it has come, and STOP ends it with what was found', 
     if (looks === 2) await isStopped;
     await route.continue();
   });
-  await webhooks.openIn(page, `${place}&where=n+in+(5,+15000,+24000)`);
+  await filled.openIn(page, `${place}&where=n+in+(5,+15000,+24000)`);
   await page.getByText(/searched to DFW 2001-03-05 02:46:39.*, 1 found/).waitFor(patient);
   await page.getByRole('button', { name: 'STOP' }).click();
   goOn();
@@ -81,7 +81,7 @@ test('a search says how far it has come, and STOP ends it with what was found', 
 });
 
 test('fields, signs and values are proposed while a where is written, by keyboard alone', async () => {
-  const page = await webhooks.open(place);
+  const page = await filled.open(place);
   const field = page.getByLabel('What must hold of a record');
   const option = (name: RegExp) => page.getByRole('option', { name });
   await field.pressSequentially('not any(t');
@@ -107,19 +107,19 @@ test('fields, signs and values are proposed while a where is written, by keyboar
 });
 
 test('an export of what a where has found is a job', async () => {
-  const page = await webhooks.openList(`${place}&where=n+%3C+10`);
+  const page = await filled.openList(`${place}&where=n+%3C+10`);
   await page.getByRole('button', { name: /^EXPORT/ }).click();
   await page.getByText('A job counts them first').waitFor();
   await page.getByRole('button', { name: 'START the job' }).click();
   await page.getByText('Export queued: TX_DFW_where.csv').waitFor(patient);
-  const jobs = async () => (await webhooks.service.call('GET', '/exports?tenant=TX')).json.data;
+  const jobs = async () => (await filled.service.call('GET', '/exports?tenant=TX')).json.data;
   await expect
     .poll(jobs, patient)
     .toMatchObject([{ state: 'completed', rows_total: 10, request: { where: 'n < 10' } }]);
 });
 
 test('a click on a value of a field, or on a bucket of its numbers, shows the records that have it', async () => {
-  const page = await webhooks.open(`${place}&view=facts&panel=field/enrichment/tags[]`);
+  const page = await filled.open(`${place}&view=facts&panel=field/enrichment/tags[]`);
   await page.getByRole('button', { name: 'even', exact: true }).click(patient);
   const field = page.getByLabel('What must hold of a record');
   await expect.poll(() => field.inputValue(), patient).toBe('any(enrichment.tags) = "even"');
@@ -134,6 +134,6 @@ test('a click on a value of a field, or on a bucket of its numbers, shows the re
 });
 
 test('FACTS of a month without records says so', async () => {
-  const page = await webhooks.open(`${place}&month=2001-04&view=facts`);
+  const page = await filled.open(`${place}&month=2001-04&view=facts`);
   await page.getByRole('heading', { name: 'No records here' }).waitFor(patient);
 });

@@ -58,14 +58,16 @@ export async function startWebhookService({
   try {
     const service = await installation.start({ SVC_ALLOW_TARGETS: '127.0.0.0/8', ...env });
     const endpoints: Record<string, string> = {};
-    for (const { tenant, path, settings, incidents } of seeds) {
+    for (const { tenant, path, settings } of seeds) {
       const body = { tenant, url: `${receiver.url}${path}`, ...settings };
       const answer = await service.call('POST', '/webhook/endpoints', { body });
       expect(answer.status, answer.text).toBe(201);
       endpoints[path] = answer.json.id;
-      if (!isEmpty) await reportIncidents(service, tenant, incidents);
     }
-    if (!isEmpty) await waitForCounts(service, abandonedCount, pendingCount);
+    if (!isEmpty) {
+      await Promise.all(seeds.map((seed) => reportIncidents(service, seed.tenant, seed.incidents)));
+      await waitForCounts(service, abandonedCount, pendingCount);
+    }
     return { installation, service, receiver, endpoints, remove };
   } catch (error) {
     await remove();
