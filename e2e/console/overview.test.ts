@@ -28,7 +28,6 @@ const tile = (page: Page, name: string) =>
 
 async function open(options: PageOptions = {}, token = webhooks.service.token) {
   const page = await webhooks.openBlank(options);
-  await page.clock.install();
   await page.goto('/');
   await signIn(page, token);
   await tile(page, 'RECORDS').getByText('40', { exact: true }).waitFor();
@@ -64,7 +63,7 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
 });
 
 test('tells in a line what is too little for a chart, and leads to the lists that it counts', async () => {
-  const page = await open();
+  const page = await open({ hasClock: true });
   const day = new Date().toISOString().slice(0, 10);
   const lines = page.locator('dl');
   await lines.getByText(`${day}: 40 records`).waitFor();
@@ -128,7 +127,7 @@ test('tells what became of the last replay, and leads to its deliveries', async 
 });
 
 test('keeps what it showed in an outage, and is updated in place', async () => {
-  const page = await open({ expected: [/503 \(Service Unavailable\)/] });
+  const page = await open({ expected: [/503 \(Service Unavailable\)/], hasClock: true });
   let isDown = true;
   await page.route('**/api/v1/stats/overview', (route) =>
     isDown ? route.fulfill({ status: 503, body: '' }) : route.continue(),

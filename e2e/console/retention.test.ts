@@ -96,7 +96,6 @@ test('keeps a hold that somebody else has set meanwhile, and asks before one is 
   const page = await filled.openBlank({
     expected: [/(403 \(Forbidden\)|409 \(Conflict\)).*policies\/TX$/],
   });
-  await page.clock.install();
   await filled.openIn(page, '/retention?panel=tenant/TX');
   const form = drawerOf(page).getByRole('form', { name: 'Retention policy' });
   const hold = form.getByRole('switch', { name: 'Legal hold' });
