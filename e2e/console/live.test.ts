@@ -1,9 +1,61 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
-import { recordRows, useConsole } from './lib/browser.ts';
+import { ownCommand } from '../lib/installation.ts';
+import { patient, recordRows, signIn, treeNode, useConsole, waitForRecord } from './lib/browser.ts';
 import { startEmpty } from './lib/filled-service.ts';
 
-const live = useConsole(() => startEmpty({}, 'cluster'));
+// The tests follow one installation, which is empty at first.
+const live = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 'cluster'));
+
+/** Runs a line that the console shows, as somebody who copies it into a shell. */
+async function runLine(line: string): Promise<void> {
+  const { dataDir } = live.installation;
+  const script = `svcctl() { ${ownCommand().join(' ')} "$@"; }; cd ${dataDir}; ${line}`;
+  const env = { ...process.env, SVC_DATA_DIR: dataDir };
+  await promisify(execFile)('bash', ['-c', script], { env });
+}
+
+test('tells an empty installation its first steps, which tick themselves when they are done as told', async () => {
+  const page = await live.openBlank();
+  await page.clock.install();
+  await page.goto('/#/records');
+  await signIn(page, live.service.token);
+  await page.getByRole('heading', { name: 'No records yet' }).waitFor();
+  await page.getByText('svcctl records ingest records.ndjson').waitFor();
+
+  await page.goto('/#/');
+  const state = page.getByRole('region', { name: 'State' });
+  await state.getByText('Nothing is stored, and nothing was sent in 48 hours').waitFor();
+  // Nothing was looked at that could be well.
+  expect(await state.locator('svg').count()).toBe(0);
+  const steps = page.getByRole('region', { name: 'First steps' });
+  const expectDone = (count: number) =>
+    expect.poll(() => steps.getByText('done', { exact: true }).count(), patient).toBe(count);
+  const lines = steps.locator('li code');
+  await expect.poll(() => steps.getByText('not yet').count(), patient).toBe(3);
+  await runLine(await lines.nth(0).innerText());
+  await page.clock.fastForward(16_000);
+  await expectDone(1);
+  await runLine(await lines.nth(0).innerText());
+  await page.clock.fastForward(16_000);
+  await expectDone(2);
+  await page.getByRole('region', { name: 'Figures' }).waitFor();
+  const [, ...listen] = (await lines.nth(0).innerText()).split(' ');
+  const listening = live.installation.spawnCommand(listen);
+  const isThere = async () =>
+    (await live.service.call('GET', '/webhook/endpoints')).json.data.length === 1;
+  await expect.poll(isThere, patient).toBe(true);
+  await page.clock.fastForward(16_000);
+  await steps.waitFor({ state: 'detached' });
+  await listening.stop();
+
+  await page.goto('/#/records');
+  await treeNode(page, 'acme').click();
+  await recordRows(page).first().click();
+  await waitForRecord(page);
+});
 
 const record = (store: string, n: number) => ({
   tenant: 'TX',
@@ -129,7 +181,7 @@ test('LIVE of a tenant shows what fits, goes on where it was when the service wa
   await ingestBatch(live.service, [record('ELP', 0), record('ELP', 1)]);
   await page.getByText('LIVE · 1 record came').waitFor();
   // A service that is starting, or a proxy before it.
-  await page.route('**/records/tail?*', (route) => route.fulfill({ status: 503 }), { times: 2 });
+  await page.route('**/records/tail?*', (route) => route.fulfill({ status: 503 }), { times: 1 });
   await live.service.stop();
   const again = await live.installation.start({ SVC_PORT: new URL(live.service.url).port });
   await ingestBatch(again, [record('HOU', 2)]);

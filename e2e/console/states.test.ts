@@ -1,22 +1,10 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { ownCommand, type Service } from '../lib/installation.ts';
-import {
-  drawerOf,
-  hashOf,
-  patient,
-  recordRows,
-  signIn,
-  treeNode,
-  useConsole,
-  waitForRecord,
-} from './lib/browser.ts';
-import { bigLeaf, startEmpty, startFilled } from './lib/filled-service.ts';
+import type { Service } from '../lib/installation.ts';
+import { drawerOf, hashOf, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 
 const filled = useConsole(startFilled);
-const empty = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 'cluster'));
 
 async function makeToken(service: Service, fields: Record<string, unknown>): Promise<string> {
   const answer = await service.call('POST', '/tokens', { body: { name: 'narrow', ...fields } });
@@ -152,52 +140,4 @@ test('says that a search finds nothing, and shows all again on Escape', async ()
   await page.getByText('No tenant begins with “ZZ”.').waitFor();
   await page.keyboard.press('Escape');
   await treeNode(page, 'TX').waitFor();
-});
-
-/** Runs a line that the console shows, as somebody who copies it into a shell. */
-async function runLine(line: string): Promise<void> {
-  const { dataDir } = empty.installation;
-  const script = `svcctl() { ${ownCommand().join(' ')} "$@"; }; cd ${dataDir}; ${line}`;
-  const env = { ...process.env, SVC_DATA_DIR: dataDir };
-  await promisify(execFile)('bash', ['-c', script], { env });
-}
-
-test('tells an empty installation its first steps, which tick themselves when they are done as told', async () => {
-  const page = await empty.openBlank();
-  await page.clock.install();
-  await page.goto('/#/records');
-  await signIn(page, empty.service.token);
-  await page.getByRole('heading', { name: 'No records yet' }).waitFor();
-  await page.getByText('svcctl records ingest records.ndjson').waitFor();
-
-  await page.goto('/#/');
-  const state = page.getByRole('region', { name: 'State' });
-  await state.getByText('Nothing is stored, and nothing was sent in 48 hours').waitFor();
-  // Nothing was looked at that could be well.
-  expect(await state.locator('svg').count()).toBe(0);
-  const steps = page.getByRole('region', { name: 'First steps' });
-  const expectDone = (count: number) =>
-    expect.poll(() => steps.getByText('done', { exact: true }).count(), patient).toBe(count);
-  const lines = steps.locator('li code');
-  await expect.poll(() => steps.getByText('not yet').count(), patient).toBe(3);
-  await runLine(await lines.nth(0).innerText());
-  await page.clock.fastForward(16_000);
-  await expectDone(1);
-  await runLine(await lines.nth(0).innerText());
-  await page.clock.fastForward(16_000);
-  await expectDone(2);
-  await page.getByRole('region', { name: 'Figures' }).waitFor();
-  const [, ...listen] = (await lines.nth(0).innerText()).split(' ');
-  const listening = empty.installation.spawnCommand(listen);
-  const isThere = async () =>
-    (await empty.service.call('GET', '/webhook/endpoints')).json.data.length === 1;
-  await expect.poll(isThere, patient).toBe(true);
-  await page.clock.fastForward(16_000);
-  await steps.waitFor({ state: 'detached' });
-  await listening.stop();
-
-  await page.goto('/#/records');
-  await treeNode(page, 'acme').click();
-  await recordRows(page).first().click();
-  await waitForRecord(page);
 });
