@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
-import { freezeVersion } from '../lib/exports.ts';
+import { downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
 import {
   drawerOf,
   expectHash,
@@ -24,6 +24,10 @@ const run = promisify(execFile);
 const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.cjs', import.meta.url));
 
 const filled = useConsole(startFilled);
+beforeAll(async () => {
+  const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
+  expect((await filled.service.call('POST', '/enrichment/tags', { body })).status).toBe(201);
+});
 
 /** A picked file whose disk takes nothing more until the test opens the gate. */
 const gatedPicker = `
@@ -46,6 +50,13 @@ const gatedPicker = `
     };
   };`;
 
+/** Opens a place in a page that picks such files. What may be picked is looked at once an export is asked for. */
+async function openPicking(place: string): Promise<Page> {
+  const page = await filled.open(place);
+  await page.evaluate(gatedPicker);
+  return page;
+}
+
 const readFileState = (page: Page) => page.evaluate<Record<string, unknown>>('window.file');
 
 async function openExport(page: Page, rows: string): Promise<void> {
@@ -54,7 +65,7 @@ async function openExport(page: Page, rows: string): Promise<void> {
 }
 
 test('cancels midway and leaves no file, even when all of it has come already', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
@@ -77,7 +88,7 @@ test('cancels midway and leaves no file, even when all of it has come already', 
 });
 
 test('follows the tree while nothing runs, and keeps to its slice while it does', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
   const month = page.getByRole('treeitem', { name: /^2001-02/ }).first();
   await month.click();
@@ -105,7 +116,7 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
 });
 
 test('says how it ended beside another node, until one more is chosen', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
@@ -124,7 +135,7 @@ test.each([
   ['NDJSON', 'TX_DFW_2001-03.ndjson', 'rows = count: 1,200 = 1,200'],
   ['Parquet', 'TX_DFW_2001-03.parquet', 'All of it came: 1,200 rows'],
 ])('writes %s into a picked file, and claims no more than it saw', async (name, file, claim) => {
-  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
   await page.getByText(name, { exact: true }).click();
   await page.getByText(`as ${name}`).waitFor();
@@ -136,8 +147,8 @@ test.each([
 });
 
 test('downloads gzip NDJSON by the one-use link, under a telling name', async () => {
-  const options = { initScripts: ['delete window.showSaveFilePicker;'] };
-  const page = await filled.open(bigLeaf, options);
+  const page = await filled.open(bigLeaf);
+  await page.evaluate('delete window.showSaveFilePicker');
   await openExport(page, '1,200');
   await page.getByText('NDJSON', { exact: true }).click();
   await page.getByLabel('Compression').selectOption('gzip');
@@ -152,7 +163,7 @@ test('downloads gzip NDJSON by the one-use link, under a telling name', async ()
 });
 
 test('goes on in the corner when its panel is closed, and can be cancelled from there', async () => {
-  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
+  const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
@@ -167,12 +178,8 @@ test('goes on in the corner when its panel is closed, and can be cancelled from 
 
 test('shows the version again whose export was made small', async () => {
   const { service } = filled;
-  const tag = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
-  await service.call('POST', '/enrichment/tags', { body: tag });
   const version = await freezeVersion(service, { tenant: 'TX', dataset: 'training', name: 'q1' });
-  const page = await filled.open(`/records?tenant=TX&panel=export/${version.id}`, {
-    initScripts: [gatedPicker],
-  });
+  const page = await openPicking(`/records?tenant=TX&panel=export/${version.id}`);
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
   await page.getByRole('button', { name: 'Make small' }).click();
@@ -253,3 +260,68 @@ test(
   },
   patient.timeout * 3,
 );
+
+/** The id of the job that the page just asked for. */
+async function startJob(page: Page): Promise<string> {
+  const coming = page.waitForResponse(
+    (answer) => answer.request().method() === 'POST' && answer.status() === 202,
+  );
+  await page.getByRole('button', { name: 'START the job' }).click();
+  return ((await (await coming).json()) as { id: string }).id;
+}
+
+// What of the panel only a job makes.
+
+test('a split of a version with groups is made by a job alone, and nobody estimates it', async () => {
+  const shares = { train: 50, validation: 0, test: 50 };
+  const version = await freezeVersion(filled.service, {
+    tenant: 'TX',
+    dataset: 'training',
+    name: 'grouped',
+    shares,
+    group_by: 'delay',
+  });
+  const page = await filled.open(`/records?tenant=TX&panel=export/${version.id}`);
+  const panel = drawerOf(page);
+  await panel.getByText('1,200', { exact: true }).waitFor();
+  await panel.getByText('DOWNLOAD NOW').waitFor();
+  const refused: string[] = [];
+  page.on('response', (answer) => {
+    if (answer.status() >= 400) refused.push(answer.url());
+  });
+  await panel.getByLabel('Split', { exact: true }).selectOption('test');
+  await panel.getByText(/^The test records of grouped, whose groups are never divided/).waitFor();
+  await panel.getByText('DOWNLOAD NOW').waitFor({ state: 'detached' });
+  const id = await startJob(page);
+  const job = await untilCompleted(filled.service, id);
+  expect(job).toMatchObject({ rows_done: version.splits.test.count });
+  expect(refused).toEqual([]);
+});
+
+test('a template shows its first line and what is wrong with it, and a job makes its lines', async () => {
+  const page = await filled.open(bigLeaf, { expected: [/400/] });
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  const panel = drawerOf(page);
+  await panel.getByText('1,200', { exact: true }).waitFor();
+  await panel.getByText('NDJSON', { exact: true }).click();
+  await panel.getByLabel('A line is').selectOption('openai-chat');
+  await panel.getByText(/have no value: \{\{prompt\}\} in 20/).waitFor();
+  expect(await panel.getByRole('group', { name: 'Columns' }).count()).toBe(0);
+  await panel.getByLabel('A line is').selectOption('own');
+  const start = panel.getByRole('button', { name: 'START the job' });
+  expect(await start.isDisabled()).toBe(true);
+  const template = panel.getByLabel('Template');
+  await template.fill('{"text": "{{}}"}');
+  await panel.getByText(/\{\{\}\} is no path/).waitFor();
+  await template.fill('{"text": ');
+  await panel.getByText(/^it is no JSON/).waitFor();
+  await template.fill('{"id": "{{event_id}}", "delay": "{{delay|json}}"}');
+  await panel.getByText(/^The line of DFW-.* all have a value/).waitFor();
+  const shown = await panel.getByRole('region', { name: 'First line' }).locator('pre').innerText();
+  await panel.getByLabel('Without a value').selectOption('skip');
+  expect(await panel.getByText(/--template @template.json --missing skip --async/).count()).toBe(1);
+  const id = await startJob(page);
+  await untilCompleted(filled.service, id);
+  const [first] = (await downloadFile(filled.service, id)).toString('utf8').split('\n');
+  expect(JSON.parse(shown)).toEqual(JSON.parse(first ?? ''));
+});
