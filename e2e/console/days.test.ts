@@ -1,12 +1,14 @@
-import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
-import { patient, recordRows, useConsole } from './lib/browser.ts';
+import type { Locator, Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { runRetention } from '../lib/retention.ts';
+import { expectHash, patient, recordRows, signIn, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
-// The days that are shown, and how they are chosen.
+// The days that are shown, how they are chosen, and the pictures that choose them.
 
 const filled = useConsole(() => startFilled(quietRetention));
+beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 const day = (page: Page, date: string) => page.locator(`[data-day="${date}"]`);
 
 test('in local time, days say that they are those of UTC', async () => {
@@ -88,4 +90,137 @@ test('a page of some days of a store, or of a kind, says of how many', async () 
     '/exports/estimate?tenant=TX&store=DFW&from=2001-03-02&to=2999-12-31',
   );
   await page.getByText(`1–100 of ${json.rows.toLocaleString('en-US')}`).waitFor();
+});
+
+const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });
+/** What the pointer touches: the picture stands after its slider. */
+const picture = (slider: Locator) => slider.locator('xpath=following-sibling::div[1]');
+const expectNoHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).not.toContain(part);
+
+/** The middle of the nth day of 31 in the picture: the axis with its numbers stands before the first one. */
+async function placeOf(page: Page, day: number): Promise<{ x: number; y: number }> {
+  const box = await picture(days(page)).boundingBox();
+  const line = await picture(days(page)).locator('line').first().boundingBox();
+  if (box === null || line === null) throw new Error('there is no chart');
+  const step = Math.min(56, (box.x + box.width - 2 - line.x) / 31);
+  return { x: line.x + (day - 0.5) * step, y: box.y + box.height / 2 };
+}
+
+async function dragDays(page: Page, from: number, to: number): Promise<void> {
+  const [start, end] = [await placeOf(page, from), await placeOf(page, to)];
+  await page.mouse.move(start.x, start.y);
+  await page.mouse.down();
+  await page.mouse.move((start.x + end.x) / 2, start.y);
+  await page.mouse.move(end.x, end.y);
+  await page.mouse.up();
+}
+
+test('a drag over the bars filters the rows to those days, and the address keeps them', async () => {
+  const page = await filled.open(bigLeaf);
+  await recordRows(page).first().getByText('2001-03-01').waitFor();
+  await dragDays(page, 5, 9);
+  await expectHash(page, 'from=2001-03-05&to=2001-03-09');
+  await recordRows(page).first().getByText('2001-03-05').waitFor();
+  const { data } = (
+    await filled.service.call('GET', '/enrichment/days?tenant=TX&store=DFW&month=2001-03')
+  ).json;
+  const inside = data.filter(
+    ({ day }: { day: string }) => day >= '2001-03-05' && day <= '2001-03-09',
+  );
+  const sum = inside.reduce((total: number, { count }: { count: number }) => total + count, 0);
+  await page.getByText(`1–100 of ${sum}`).waitFor();
+
+  // The right edge of what is chosen, taken and moved.
+  const [ninth, tenth] = [await placeOf(page, 9), await placeOf(page, 10)];
+  await page.mouse.move((ninth.x + tenth.x) / 2, ninth.y);
+  await page.mouse.down();
+  await page.mouse.move((await placeOf(page, 12)).x, ninth.y);
+  await page.mouse.up();
+  await expectHash(page, 'from=2001-03-05&to=2001-03-12');
+
+  await page.goBack();
+  await expectHash(page, 'from=2001-03-05&to=2001-03-09');
+  await page.reload();
+  await recordRows(page).first().getByText('2001-03-05').waitFor();
+  const fifth = await placeOf(page, 20);
+  await page.mouse.click(fifth.x, fifth.y);
+  await expectHash(page, 'from=2001-03-20&to=2001-03-20');
+  await page.mouse.click(fifth.x, fifth.y);
+  await expectNoHash(page, 'from=');
+});
+
+test('a finger that goes sideways over the bars chooses days', async () => {
+  const page = await filled.openBlank({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  await page.goto(`/#${bigLeaf}`);
+  await signIn(page, filled.service.token);
+  await recordRows(page).first().waitFor();
+  await picture(days(page)).locator('line').first().waitFor({ state: 'attached' });
+  const [start, end] = [await placeOf(page, 3), await placeOf(page, 6)];
+  const session = await page.context().newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', x: number) =>
+    session.send('Input.dispatchTouchEvent', {
+      type,
+      touchPoints: type === 'touchEnd' ? [] : [{ x, y: start.y }],
+    });
+  await touch('touchStart', start.x);
+  await touch('touchMove', (start.x + end.x) / 2);
+  await touch('touchMove', end.x);
+  await touch('touchEnd', end.x);
+  await expectHash(page, 'from=2001-03-03&to=2001-03-06');
+});
+
+test('the calendar has weeks from Monday, and says of a day what is stored', async () => {
+  const page = await filled.open('/records?tenant=CA&store=DFW&view=days');
+  const month = page.getByRole('grid', { name: '2001-03' });
+  await month.waitFor();
+  const weekdays = await month.getByRole('columnheader').allInnerTexts();
+  expect(weekdays).toEqual(['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']);
+  // 2001-03-01 was a Thursday.
+  const columnOf = async (cell: Locator) => Math.round((await cell.boundingBox())?.x ?? -1);
+  const day = (date: string) => page.locator(`[data-day="${date}"]`);
+  expect(await columnOf(day('2001-03-01'))).toBe(
+    await columnOf(month.getByRole('columnheader', { name: 'Thursday' })),
+  );
+  await day('2001-03-01').focus();
+  await page.getByText('Thursday, 2001-03-01', { exact: true }).waitFor();
+  await page.getByText(/^\d+ records · [\d.]+ kB · cold$/).waitFor();
+  await page.getByText('0 % covered', { exact: true }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.getByText('Thursday, 2001-03-08', { exact: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await expectHash(page, 'from=2001-03-08&to=2001-03-08');
+});
+
+test('a click on the bar of a value filters the rows by it', async () => {
+  const page = await filled.open(`${bigLeaf}&view=facts&panel=field/record/kind`);
+  const row = page.getByRole('row', { name: /^departure/ });
+  // The button lies over all of its row.
+  const bar = await row.locator('svg').boundingBox();
+  if (bar === null) throw new Error('the fact has no bar');
+  await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2);
+  await expectHash(page, 'kind=departure');
+  await recordRows(page).first().getByText('departure').waitFor();
+  await expect.poll(() => page.locator('tbody').getByText('arrival').count(), patient).toBe(0);
+});
+
+test('RECORDS begins with all months by tier, and with the largest tenants, which lead to their records', async () => {
+  const page = await filled.open('/records');
+  const months = page.getByRole('slider', { name: /^Records per month/ });
+  await months.focus();
+  await expect
+    .poll(() => months.getAttribute('aria-valuetext'), patient)
+    .toBe('2001-03: 2,200 records · 600 records cold · 1,600 records hot');
+  await page.getByRole('button', { name: 'bytes', exact: true }).click();
+  await page.getByRole('slider', { name: /^Bytes per month/ }).waitFor();
+  const largest = page.getByRole('region', { name: 'Largest tenants' }).getByRole('button');
+  expect(await largest.allInnerTexts()).toEqual([
+    expect.stringMatching(/^TX\s+2,200/),
+    expect.stringMatching(/^CA\s+1,200/),
+  ]);
+  await largest.first().click();
+  await expectHash(page, 'tenant=TX');
+  await recordRows(page).first().waitFor();
+  await page.goto('/#/retention');
+  await page.getByRole('slider', { name: /^Records per month/ }).waitFor();
 });
