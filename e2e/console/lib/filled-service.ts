@@ -31,7 +31,7 @@ const leafSize = 200;
 export const bigLeaf = '/records?tenant=TX&store=DFW&month=2001-03';
 
 /** A service on its own data dir with 2 tenants of 3 stores of 2 months. */
-export function startFilled(env: Environment = {}): Promise<FilledService> {
+export function startFilled(env: Environment = {}, begin?: Beginning): Promise<FilledService> {
   return startIn(async (installation) => {
     const service = await installation.start(env);
     const link = await waitFor('the sign-in link', () => findLink(service.output()));
@@ -39,7 +39,7 @@ export function startFilled(env: Environment = {}): Promise<FilledService> {
     const answer = await ingestStream(service, records);
     expect(answer.accepted).toBe(records.length);
     return { service, link };
-  });
+  }, begin);
 }
 
 /**

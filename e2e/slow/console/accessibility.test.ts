@@ -18,7 +18,9 @@ import { runRetention } from '../../lib/retention.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-console-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
-const filled = useConsole(() => startFilled({ ...quietRetention, SVC_EXPORT_ROOTS: root }));
+const filled = useConsole(() =>
+  startFilled({ ...quietRetention, SVC_EXPORT_ROOTS: root }, 'cluster'),
+);
 beforeAll(() => runRetention(filled.service, { tenant: 'CA' }));
 
 type Visit = (view: string, page: Page) => Promise<void>;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { launchBrowser, useConsole } from '../../console/lib/browser.ts';
 import { startEmpty } from '../../console/lib/filled-service.ts';
 
-const empty = useConsole(() => startEmpty());
+const empty = useConsole(() => startEmpty({}, 'cluster'));
 
 test('texts are drawn in the fonts that come with the browser, whatever this machine has', async () => {
   const page = await (await launchBrowser()).newPage();

@@ -14,7 +14,9 @@ import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
 import { quietRetention } from '../../console/lib/retention.ts';
 import { standBetween } from '../../console/lib/weather.ts';
 
-const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
+const filled = useConsole(() =>
+  startFilled({ ...quietRetention, ...everyKindSettings }, 'cluster'),
+);
 let ids: EveryKind;
 beforeAll(async () => {
   ids = await makeEveryKind(filled.service);

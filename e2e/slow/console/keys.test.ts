@@ -13,7 +13,7 @@ import { checks } from '../../console/lib/key-checks.ts';
 import { waitForCounts } from '../../console/lib/webhook-service.ts';
 import { createJob } from '../../lib/exports.ts';
 
-const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
+const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 'cluster'));
 beforeAll(async () => {
   await fillQueue(filled.service);
   for (const tenant of ['CA', 'TX']) await createJob(filled.service, 'csv', { tenant });

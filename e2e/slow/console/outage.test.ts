@@ -11,7 +11,7 @@ import {
 import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
 import { banner, standBetween, stopClock } from '../../console/lib/weather.ts';
 
-const filled = useConsole(startFilled);
+const filled = useConsole(() => startFilled({}, 'cluster'));
 
 /** A leaf with an open record, and what of it must survive. */
 async function openPlace(page: Page) {

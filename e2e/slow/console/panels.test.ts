@@ -12,7 +12,9 @@ import { type EveryKind, everyKindSettings, makeEveryKind } from '../../console/
 import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
 import { quietRetention } from '../../console/lib/retention.ts';
 
-const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
+const filled = useConsole(() =>
+  startFilled({ ...quietRetention, ...everyKindSettings }, 'cluster'),
+);
 let ids: EveryKind;
 beforeAll(async () => {
   ids = await makeEveryKind(filled.service);

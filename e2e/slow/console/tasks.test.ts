@@ -17,7 +17,7 @@ import { ingestBatch } from '../../lib/ingest.ts';
 const months = ['2001-01', '2001-02', '2001-03'];
 const leafSize = 250;
 
-const webhooks = useConsole(startWebhookService);
+const webhooks = useConsole(() => startWebhookService({ begin: 'cluster' }));
 beforeAll(async () => {
   for (const month of months) {
     await ingestBatch(
