@@ -35,6 +35,8 @@ describe('compileWhere', () => {
     ['any(tags) = "x"', '{"tags":["w","\\u0078"]}', true],
     ['any(tags) = "x"', '{"tags":"x"}', false],
     ['t ilike "%É_b%"', '{"t":"a éxB."}', true],
+    ['t ilike "%νίκος ΣΤ%"', '{"t":"Νίκος ΣΤαύρου"}', true],
+    ['t ilike "kırmızı ISO"', '{"t":"kırmızı ISO"}', true],
     ['t ilike "%a%b%c"', '{"t":"abcab"}', false],
     ['t ilike "100\\\\%"', '{"t":"100 "}', false],
     ['type = "incident.created" and not exists(store)', '{}', true],

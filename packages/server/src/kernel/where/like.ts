@@ -4,14 +4,14 @@
  */
 export function foldPattern(pattern: string): { folded: string; from: string; to: string } {
   const lowerOf = new Map<string, string>();
-  let folded = '';
   for (const character of pattern) {
     const lower = only(character.toLowerCase()) ?? character;
-    folded += lower;
     for (const form of [character, only(lower.toUpperCase())]) {
       if (form !== undefined && form !== lower && !lowerOf.has(form)) lowerOf.set(form, lower);
     }
   }
+  // Two letters may have the same upper case, as σ and ς have: it is folded to one of them, in the pattern as in texts.
+  const folded = Array.from(pattern, (character) => lowerOf.get(character) ?? character).join('');
   return { folded, from: [...lowerOf.keys()].join(''), to: [...lowerOf.values()].join('') };
 }
 
