@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { holdsText } from '../platform/postgres/sql-text.ts';
 import type { DeliveryStatus, FailureClass } from './values.ts';
 
 // What lists of deliveries and incidents are searched for. Whatever another table knows is asked for by a subquery that
@@ -47,13 +48,20 @@ export const isReportedAs = (incident: string, id: string): Sql => sql`(
   or (select bool_or(k.idempotency_key = ${id}) from incident_keys k where k.incident_id = ${raw(incident)}))`;
 
 export const isInPayload = (incident: string, { text }: SoughtText): Sql =>
-  sql`(select strpos(lower(i.body), lower(${text})) > 0 from incidents i where i.id = ${raw(incident)})`;
+  sql`(select ${holdsText(sql`i.body`, text)} from incidents i where i.id = ${raw(incident)})`;
 
 /** Whether an answer to the delivery `d` has the text. Any bytes but ASCII are octal numbers on both sides. */
 export const isInAnswer = ({ text }: SoughtText): Sql => sql`(
-  select bool_or(strpos(lower(encode(a.response, 'escape')),
-    lower(encode(convert_to(${text}, 'UTF8'), 'escape'))) > 0)
+  select bool_or(${holdsText(sql`encode(a.response, 'escape')`, escapedBytes(text))})
   from delivery_attempts a where a.lane = d.lane and a.delivery_id = d.id)`;
+
+/** The bytes of a text as PostgreSQL's `escape` spells them. */
+function escapedBytes(text: string): string {
+  const bytes = Buffer.from(text.replaceAll('\\', '\\\\'));
+  return bytes
+    .toString('latin1')
+    .replaceAll(/[^\x01-\x7f]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, '0')}`);
+}
 
 /** Whether one of these holds; each may be null, which means no. */
 export const anyOf = (conditions: readonly Sql[]): Sql => sql`(${join([...conditions], ' or ')})`;

@@ -12,10 +12,19 @@ export function maskedUrl(column: string): Sql {
   return raw(`regexp_replace(${column}, '[?].*$', '?…')`);
 }
 
-/** Whether a text holds another one, in any case: the same letters everywhere, whatever language the server folds by. */
+/**
+ * Whether a text holds another one, in any case: the same letters everywhere, whatever language the server folds by. Those
+ * of ASCII are folded by `lower`, because `translate` takes seven to thirty times as long.
+ */
 export function holdsText(text: Sql, sought: string): Sql {
-  const { folded, from, to } = foldPattern(sought);
-  return sql`strpos(translate(${text}, ${from}::text, ${to}::text) collate "C", ${folded}::text) > 0`;
+  const lower = sought.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const { folded, from, to } = foldPattern(lower);
+  const targets = [...to];
+  const others = [...from].flatMap((form, at) => (form > '\x7f' ? [[form, targets[at]]] : []));
+  const ascii = sql`lower(${text} collate "C")`;
+  if (others.length === 0) return sql`strpos(${ascii}, ${folded}::text) > 0`;
+  const [forms, lowers] = [0, 1].map((side) => others.map((pair) => pair[side]).join(''));
+  return sql`strpos(translate(${ascii}, ${forms}::text, ${lowers}::text), ${folded}::text) > 0`;
 }
 
 /** SQL for rows as a table `name`. `types` has each field's type in SQL; `delaySeconds` is the column delay_seconds. */

@@ -2,7 +2,7 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
+import { holdsText, instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { attemptSchema, DeliveryRow, GroupRow } from '../contract.ts';
 import {
   anyOf,
@@ -243,7 +243,7 @@ function soughtConditions({ q, outcome, ...sought }: Sought): Sql[] {
       select from webhook_endpoints e where e.id = d.endpoint_id and ${rowOutcome} = ${outcome})`);
   }
   if (q !== undefined) {
-    conditions.push(sql`(strpos(lower(d.target), lower(${q})) > 0 or strpos(lower(d.error), lower(${q})) > 0
+    conditions.push(sql`(${holdsText(sql`d.target`, q)} or ${holdsText(sql`d.error`, q)}
       or starts_with(d.id, ${q}) or starts_with(d.idempotency_key, ${q}))`);
   }
   return conditions;

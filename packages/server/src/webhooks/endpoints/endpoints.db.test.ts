@@ -176,6 +176,8 @@ test('lists those that fare so, or that have a text, which is not looked for in 
   expect(await list('health=disabled')).toEqual([off.id]);
   expect(await list('health=ok')).toEqual([plain.id]);
   expect(await list('q=/plain')).toEqual([plain.id]);
+  // The tests' server folds I as Turkish does.
+  expect(await list('q=/PLAIN')).toEqual([plain.id]);
   expect(await list('q=SOC')).toEqual([named.id]);
   expect(await list('q=hidden')).toEqual([]);
   expect(await list('q=soc&health=ok')).toEqual([]);

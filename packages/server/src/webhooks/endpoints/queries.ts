@@ -2,7 +2,7 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { holdsText, instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
@@ -143,7 +143,7 @@ export async function listEndpoints(
 ): Promise<EndpointRow[]> {
   const [tenant, id] = page.after ?? [null, null];
   const { health: wanted, q } = filter;
-  const text = sql`lower(concat_ws(' ', split_part(url, '?', 1), uid, name, description))`;
+  const text = sql`concat_ws(' ', split_part(url, '?', 1), uid, name, description)`;
   return db.query<EndpointRow>(sql`
     select ${columns} from webhook_endpoints
     where deleted_at is null
@@ -151,7 +151,7 @@ export async function listEndpoints(
       and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
       and (${tenant}::text is null or (tenant, id) > (${tenant}, ${id}))
       ${wanted === undefined ? empty : sql`and ${health} = ${wanted}`}
-      ${q === undefined ? empty : sql`and strpos(${text}, lower(${q})) > 0`}
+      ${q === undefined ? empty : sql`and ${holdsText(text, q)}`}
     order by tenant, id limit ${page.limit}`);
 }
 
