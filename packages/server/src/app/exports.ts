@@ -44,7 +44,8 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
     start() {
       // In a read-only process jobs stay queued and files stay where they are.
       if (!settings.roles.includes('exports') || cold.fence.isReadOnly) return;
-      sweeps = startSweeps({ db, store: cold.store, fence: cold.fence, log });
+      const { exportLookMillis } = settings.waits;
+      sweeps = startSweeps({ db, store: cold.store, fence: cold.fence, log }, exportLookMillis);
       const source = {
         db,
         cold: { duckdb: cold.jobDuckdb, objects: cold.objects },
@@ -69,15 +70,12 @@ export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
         schedules?.poke();
       };
       runner = startExportJobs(context, { log, places: settings.exportJobs, onEnded });
-      schedules = startSchedules({
-        db,
-        source,
-        log,
-        report,
-        roots: settings.exportRoots,
+      const scheduling = {
+        ...{ db, source, log, report, roots: settings.exportRoots },
         openTarget: targetOpener(host),
         onBegun: () => runner?.poke(),
-      });
+      };
+      schedules = startSchedules(scheduling, exportLookMillis);
     },
     poke() {
       runner?.poke();

@@ -92,6 +92,8 @@ export function sharedSettingsOf(settings: Settings): Record<string, string> {
 export type Waits = {
   /** Between two beats by which a process tells the others that it lives; with each it looks for new keys. */
   readonly beatMillis: number;
+  /** Between two looks for runs of schedules that are due, and for files of exports that no job has any more. */
+  readonly exportLookMillis: number;
   /** Between two counts of what waits to be delivered. */
   readonly holdBackMillis: number;
   /** Between two seals of the audit log: what is changed sooner after its commit is sealed as it has become. */
@@ -122,6 +124,7 @@ export type Waits = {
 
 export const usualWaits: Waits = {
   beatMillis: 10_000,
+  exportLookMillis: 5000,
   holdBackMillis: 2000,
   sealMillis: 2000,
   copyMillis: 10_000,

@@ -13,7 +13,7 @@ import { listSweepable } from './queries.ts';
 
 const settings = { SVC_RATE_LIMIT: '0' };
 /** Works on jobs. */
-const service = useTestService(settings);
+const service = useTestService(settings, undefined, { waits: { exportLookMillis: 200 } });
 /** Has no role exports: jobs stay queued. */
 const idle = useTestService({ ...settings, SVC_ROLES: 'api' });
 beforeAll(async () => {
@@ -277,12 +277,6 @@ describe('a file', () => {
     expect(answer.headers.get('content-range')).toBe(`bytes 5-9/${job.bytes}`);
   });
 
-  /** A job that ends has the sweep look, which else comes every five seconds. */
-  async function expectSwept(id: string): Promise<void> {
-    await completedJob({ tenant: 'T', store: 'B' });
-    await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
-  }
-
   test('is gone when it is deleted, and has left no object', async () => {
     const { id } = await completedJob({ tenant: 'T', store: 'B' });
     const removed = await cancel(service, id);
@@ -291,8 +285,8 @@ describe('a file', () => {
     const answer = await get(service, `${id}/file`);
     expect(answer).toMatchObject({ status: 410, json: { code: 'export_file_gone' } });
     expect((await get(service, `${id}/manifest`)).status).toBe(200);
+    await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
     expect((await audited(service)).slice(0, 2)).toEqual(['export.remove', 'export.create']);
-    await expectSwept(id);
   });
 
   test('that is deleted while a backup copies objects is copied whole', async () => {
@@ -304,7 +298,7 @@ describe('a file', () => {
     expect(await listSweepable(service.db, 100)).toEqual([]);
     expect(await readdir(folderOf(id))).toEqual(names);
     await backup.close();
-    await expectSwept(id);
+    await expect.poll(() => readdir(folderOf(id)), { timeout: 120_000 }).toEqual([]);
   });
 
   test('is gone when it has expired', async () => {

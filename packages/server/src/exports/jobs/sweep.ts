@@ -17,10 +17,9 @@ type SweepContext = {
 };
 
 const batchJobs = 100;
-const lookMillis = 5000;
 
 /** Removes again and again what jobs leave behind. Every process of the role exports does this. */
-export function startSweeps(context: SweepContext): Repeated {
+export function startSweeps(context: SweepContext, lookMillis: number): Repeated {
   return repeat((signal) => sweep(context, signal), {
     everyMillis: lookMillis,
     onError: (err) => context.log.warn({ err }, 'exports could not be looked through'),

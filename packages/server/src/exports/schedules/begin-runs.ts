@@ -22,15 +22,13 @@ export type ScheduleOptions = Pick<WorkContext, 'db' | 'source' | 'openTarget'> 
     readonly onBegun: () => void;
   };
 
-/** A minute of cron is noticed within this time. */
-const lookMillis = 5_000;
 /** A marker that could not be written, or a run that could not begin, is tried again after this time. */
 const pauseMillis = 60_000;
 const markMillis = 30_000;
 const atOnce = 100;
 
-/** Begins, marks and reports the runs of schedules, one process at a time. */
-export function startSchedules(options: ScheduleOptions): Repeated {
+/** Begins, marks and reports the runs of schedules, one process at a time. A minute of cron is noticed within `lookMillis`. */
+export function startSchedules(options: ScheduleOptions, lookMillis: number): Repeated {
   const { db, log } = options;
   const pausedUntil = new Map<string, number>();
   const lost = 'The lock on the schedules of exports was lost with its connection.';
