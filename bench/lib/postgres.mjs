@@ -80,7 +80,7 @@ export async function withClient(url, work) {
 
 /** What an ingest fills. */
 export const recordTables =
-  'enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months, stored_parts, stored_hours';
+  'enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months, stored_parts, stored_hours, stored_days';
 
 /** A table `bare_records` of the same columns, key and partitions as that of the records. */
 export async function createBareRecords(db) {

@@ -178,11 +178,10 @@ test('the calendar has weeks from Monday, and says of a day what is stored', asy
   expect(weekdays).toEqual(['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']);
   // 2001-03-01 was a Thursday.
   const columnOf = async (cell: Locator) => Math.round((await cell.boundingBox())?.x ?? -1);
-  const day = (date: string) => page.locator(`[data-day="${date}"]`);
-  expect(await columnOf(day('2001-03-01'))).toBe(
+  expect(await columnOf(day(page, '2001-03-01'))).toBe(
     await columnOf(month.getByRole('columnheader', { name: 'Thursday' })),
   );
-  await day('2001-03-01').focus();
+  await day(page, '2001-03-01').focus();
   await page.getByText('Thursday, 2001-03-01', { exact: true }).waitFor();
   await page.getByText(/^\d+ records · [\d.]+ kB · cold$/).waitFor();
   await page.getByText('0 % covered', { exact: true }).waitFor();

@@ -44,7 +44,7 @@ export function startFilled(env: Environment = {}, begin?: Beginning): Promise<F
 
 /**
  * A service on its own data dir, which holds nothing. What is wrong with the tests' own server, such as that fsync is off,
- * stands on the console; with nothing is wrong with a cluster of its own.
+ * stands on the console; nothing is wrong with a cluster of its own.
  */
 export function startEmpty(
   env: Environment = {},

@@ -4,10 +4,12 @@ import { useReceiver } from '../../test/receiver.ts';
 import { useTestService } from '../../test/service.ts';
 import { holdBack } from './hold-back.ts';
 
+const mostWaiting = 6;
+const settleMillis = 0;
 const service = useTestService(
-  { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_TENANT_WAITING: '6' },
+  { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_TENANT_WAITING: String(mostWaiting) },
   undefined,
-  { waits: { holdBackMillis: 20, replaySettleMillis: 0 } },
+  { waits: { holdBackMillis: 20, replaySettleMillis: settleMillis } },
 );
 const receiver = useReceiver('each');
 const patient = { timeout: 30_000, interval: 20 };
@@ -32,9 +34,9 @@ const heldBack = (id: string, told: unknown) =>
   expect
     .poll(async () => {
       await holdBack(service.db, {
-        bounds: { rows: 6, bytes: 0 },
+        bounds: { rows: mostWaiting, bytes: 0 },
         deliveryDays: 30,
-        settleMillis: 0,
+        settleMillis,
       });
       return (await show(id)).held_back;
     }, patient)
@@ -43,7 +45,7 @@ const held = { since: expect.any(String), until: null };
 const wasHeld = { since: expect.any(String), until: expect.any(String) };
 const fill = async (): Promise<string> => {
   const id = await add({ enabled: false });
-  for (let n = 0; n < 6; n++) await report(n);
+  for (let n = 0; n < mostWaiting; n++) await report(n);
   await heldBack(id, held);
   return id;
 };
@@ -111,7 +113,7 @@ test('a replay that fills the endpoint again leaves no mark, but for what was he
   await receiver.waitFor(15);
 
   await enable(false);
-  for (let n = 0; n < 6; n++) await report(n);
+  for (let n = 0; n < mostWaiting; n++) await report(n);
   await heldBack(full, held);
   for (let n = 6; n < 13; n++) await report(n);
   await enable(true);
@@ -172,7 +174,7 @@ test('a batch tells how many deliveries were held back', async () => {
 
 test('a ping goes to an endpoint that is full because it fails', async () => {
   const full = await add({ url: 'http://127.0.0.1:9/in' });
-  for (let n = 0; n < 6; n++) await report(n);
+  for (let n = 0; n < mostWaiting; n++) await report(n);
   await heldBack(full, held);
   expect(await report(6)).toMatchObject({ deliveries: [], held_back: [full] });
   expect(await post(`/webhook/endpoints/${full}/ping`, {})).toMatchObject({

@@ -58,9 +58,10 @@ const maxHeaderBytes = 16 * 1024;
 
 /** Creates a pool of connections with a Client each: in undici's Agent a request does not know its connection. */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  /** By what they are shared by; and all of them, in the order in which they became idle. */
-  const idleOf = new Map<string, EndpointConnection[]>();
+  /** In the order in which they became idle. */
   const idle = new Set<EndpointConnection>();
+  /** The same in the same order, by what shares them. */
+  const idleOf = new Map<string, EndpointConnection[]>();
   let isClosed = false;
 
   const forget = (connection: EndpointConnection) => {
