@@ -18,13 +18,11 @@ export function maskedUrl(column: string): Sql {
  */
 export function holdsText(text: Sql, sought: string): Sql {
   const lower = sought.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  const { folded, from, to } = foldPattern(lower);
-  const targets = [...to];
-  const others = [...from].flatMap((form, at) => (form > '\x7f' ? [[form, targets[at]]] : []));
+  const { folded } = foldPattern(lower);
+  const { from, to } = foldPattern(lower.replaceAll(/[ -~]/g, ''));
   const ascii = sql`lower(${text} collate "C")`;
-  if (others.length === 0) return sql`strpos(${ascii}, ${folded}::text) > 0`;
-  const [forms, lowers] = [0, 1].map((side) => others.map((pair) => pair[side]).join(''));
-  return sql`strpos(translate(${ascii}, ${forms}::text, ${lowers}::text), ${folded}::text) > 0`;
+  const both = from === '' ? ascii : sql`translate(${ascii}, ${from}::text, ${to}::text)`;
+  return sql`strpos(${both}, ${folded}::text) > 0`;
 }
 
 /** SQL for rows as a table `name`. `types` has each field's type in SQL; `delaySeconds` is the column delay_seconds. */
