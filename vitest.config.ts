@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const longest = [
   /\/e2e\/slow\/(benches|import-crash|backup|s3-outage)\./,
-  /\/e2e\/(slow\/console|full-pass|console\/(webhooks|exports|tags|retention))\b/,
+  /\/e2e\/(slow\/(console|full-pass)|console\/(webhooks|exports|tags|retention))\b/,
   /\/(e2e|src\/(retention|exports|app|platform))\//,
 ];
 
@@ -66,7 +66,7 @@ const kinds = [
  */
 const citus = kind(
   'citus',
-  ['packages/server/src/**/*.db.test.ts', 'e2e/full-pass.test.ts', 'e2e/citus/*.citus.ts'],
+  ['packages/server/src/**/*.db.test.ts', 'e2e/slow/full-pass.test.ts', 'e2e/citus/*.citus.ts'],
   { exclude: ['**/embedded.slow.db.test.ts', '**/app/{backup,restore}.*'], globalSetup: [server] },
 );
 

@@ -44,7 +44,9 @@ test('the built program loads two files for its version, a few more for its help
   const help = await loadedBy(['--help']);
   expect(help).toEqual([
     'bin/svcctl.cjs',
-    ...['esm', 'main', 'rolldown-runtime', 'run', 'view'].map((name) => `dist/svcctl/${name}.cjs`),
+    ...['esm', 'json-items', 'main', 'rolldown-runtime', 'run', 'view'].map(
+      (name) => `dist/svcctl/${name}.cjs`,
+    ),
   ]);
   expect(await loadedBy(['recods', '--json'])).toEqual(help);
   const named = await loadedBy(['records', 'ls', '--help']);

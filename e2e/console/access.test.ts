@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { useReceiver } from '../../packages/server/test/receiver.ts';
+import { answer, useReceiver } from '../../packages/server/test/receiver.ts';
 import { dialogPart, drawerPart, listFindings } from './lib/axe.ts';
 import {
   confirm,
@@ -13,12 +13,19 @@ import {
   useConsole,
 } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
+import { quietRetention } from './lib/retention.ts';
 import { holdBack } from './lib/weather.ts';
 
-const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
+const filled = useConsole(() =>
+  startFilled({
+    ...quietRetention,
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_FOUR_EYES: 'erase,lift_hold',
+  }),
+);
 const receiver = useReceiver();
 
-/** The first answer to what asks for the access token once more. */
+/** The first answer to what asks for the access token once more, and that of a call which waits for somebody else. */
 const stepUp = /403 \(Forbidden\)/;
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -120,15 +127,39 @@ test('a panel stays open until the secret is there that is shown in it', async (
   await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
 });
 
+test('who revokes the token they signed in with, or the last that manages tokens, is told what follows', async () => {
+  const { service } = filled;
+  const page = await filled.openList('/access');
+  const question = page.getByRole('dialog', { name: 'Revoke this token?' });
+  const [own, last] = ['This is the token you signed in with', 'No token is left then'].map(
+    (text) => question.getByText(text),
+  );
+  const ask = async (name: string) => {
+    await button(page, `REVOKE ${name}`).click();
+    await question.getByText('stops working at once').waitFor();
+    const told = [await own?.count(), await last?.count()];
+    await question.getByRole('button', { name: 'Keep it' }).click();
+    await question.waitFor({ state: 'detached' });
+    return told;
+  };
+  expect(await ask('first admin')).toEqual([1, 1]);
+  const body = { name: 'deputy', scopes: ['tokens:manage', 'audit:read'] };
+  const { id } = (await service.call('POST', '/tokens', { body })).json;
+  await page.reload();
+  expect(await ask('deputy')).toEqual([0, 0]);
+  expect(await ask('first admin')).toEqual([1, 0]);
+  await service.call('DELETE', `/tokens/${id}`);
+});
+
 test('a session that is ended asks to sign in again, wherever it is', async () => {
   const { service } = filled;
   const { token } = (
     await service.call('POST', '/tokens', { body: { name: 'guest', preset: 'curator' } })
   ).json;
-  const guest = await filled.open('/records', { token });
-  const page = await filled.openList('/access?view=sessions', {
-    expected: [/401 \(Unauthorized\)/],
-  });
+  // The other page may read again what it shows before it is loaded anew.
+  const expected = [/401 \(Unauthorized\)/];
+  const guest = await filled.open('/records', { token, expected });
+  const page = await filled.openList('/access?view=sessions', { expected });
   await page.getByText('· this session').waitFor();
   await button(page, 'END the session of guest').click();
   await page.getByText('Session ended: guest').waitFor();
@@ -159,8 +190,14 @@ test('a link into the portal is made, copied once, listed and ended', async () =
 
 test('the log is verified, tells acts as sentences, and is filtered by act and text', async () => {
   const page = await filled.openList('/access?view=audit');
+  await page.getByText('svcctl audit verify').waitFor();
   await button(page, 'Verify the log').click();
-  await page.getByText(/^Chain verified, \d+ entries$/).waitFor();
+  await page.getByText('svcctl audit verify').waitFor({ state: 'detached' });
+  await page.getByText(/^Chain verified, \d+ entries, at \d\d:\d\d:\d\d UTC$/).waitFor();
+  await rowsOf(page)
+    .first()
+    .getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    .waitFor();
   await page.getByLabel('What', { exact: true }).selectOption('sign-ins and sessions');
   await rowsOf(page).filter({ hasText: 'the token' }).first().waitFor({ state: 'detached' });
   await entryOf(page, 'signed in').waitFor();
@@ -215,16 +252,19 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   const code = drawerOf(page).locator('code').first();
   await expect.poll(() => code.innerText(), patient).toMatch(/^whsec_/);
   const secret = await code.innerText();
+  await reach('button:has-text("Test it")');
+  const reached = page.getByText(/^The test reached .*\/pager in \d+ ms$/).first();
+  await reached.waitFor();
+  const [{ body, headers } = { body: '', headers: {} }] = await receiver.waitFor(1);
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'svcctl.notices' });
   await reach('button:has-text("I have kept it")');
 
   const row = rowsOf(page).filter({ hasText: '/pager' });
   await row.getByText('everything').waitFor();
   await tabTo(page, 'tbody tr[data-key]');
   await reach('button:has-text("TEST")');
-  await page.getByText(/^The test reached .*\/pager in \d+ ms$/).waitFor();
+  await receiver.waitFor(2);
   await row.getByText('arrived').waitFor();
-  const [{ body, headers } = { body: '', headers: {} }] = await receiver.waitFor(1);
-  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'svcctl.notices' });
 
   await tabTo(page, 'tbody tr[data-key]');
   await reach('button:has-text("REMOVE")');
@@ -269,4 +309,106 @@ test('gives axe nothing to find on NOTICES', async () => {
   await page.getByRole('dialog').waitFor();
   expect(await listFindings(page, { part: dialogPart })).toEqual([]);
   await service.call('DELETE', `/notify/targets/${id}`);
+});
+
+test('a notice shows whole what happened, what to do, and what to type', async () => {
+  const { service } = filled;
+  receiver.behave(() => answer(410));
+  const body = { tenant: 'TX', url: receiver.url('/gone') };
+  const { id } = (await service.call('POST', '/webhook/endpoints', { body })).json;
+  const incident = { tenant: 'TX', type: 'incident.created', data: {} };
+  await service.call('POST', '/incidents', { body: incident });
+  const page = await filled.open('/access?view=notices');
+  await rowsOf(page).filter({ hasText: '410 Gone' }).press('Enter');
+  await drawerOf(page).getByText('Ask its owner for another URL').waitFor();
+  await drawerOf(page).getByText(`svcctl endpoints show ${id}`, { exact: true }).waitFor();
+  await drawerOf(page).getByRole('link', { name: 'Look at it' }).click();
+  await page.getByRole('heading', { name: 'ENDPOINTS', level: 1 }).waitFor();
+});
+
+// What somebody else has to confirm.
+
+const slice = { tenant: 'CA', store: 'AUS', from: '2001-02-01', to: '2001-02-28' };
+
+async function countOf(): Promise<number> {
+  const answer = await filled.service.call('GET', '/enrichment/datasets?tenant=CA&store=AUS');
+  return (answer.json.data as { count: number }[]).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** A token that no other has made. */
+async function makeOther(): Promise<string> {
+  const { installation } = filled;
+  const args = ['tokens', 'create', '--local', '--name', 'Bea', '--preset', 'admin'];
+  const made = await installation.run(args, { SVC_DATA_DIR: installation.dataDir });
+  return /svc_\w+/.exec(made.output)?.[0] ?? '';
+}
+
+const inDrawer = (page: Page, name: string) =>
+  drawerOf(page).getByRole('button', { name, exact: true });
+
+test('what somebody else has asked for is looked at, confirmed and done', async () => {
+  const { service } = filled;
+  const before = await countOf();
+  const token = await makeOther();
+  const asked = await service.call('POST', '/enrichment/erase', { token, body: slice });
+  expect(asked.json.code).toBe('approval_required');
+  const page = await filled.openList('/access?view=approvals', { expected: [stepUp] });
+  await rowsOf(page).filter({ hasText: 'Erases 200 records of CA, store AUS' }).click();
+  await drawerOf(page).getByText('"store": "AUS"').waitFor();
+  await inDrawer(page, 'Confirm').click();
+  const question = page.getByRole('dialog', { name: 'Do it now?' });
+  await question.getByText('Bea asked for it').waitFor();
+  expect(await listFindings(page)).toEqual([]);
+  await question.getByRole('button', { name: 'Confirm' }).click();
+  await confirm(page, service.token);
+  await drawerOf(page).getByText('confirmed', { exact: true }).waitFor();
+  expect(await countOf()).toBe(before - 200);
+});
+
+test('who asks is told what happens next, and can withdraw it', async () => {
+  const { service } = filled;
+  const before = await countOf();
+  const page = await filled.open('/records?tenant=CA&store=AUS&month=2001-03&panel=erase', {
+    expected: [stepUp],
+  });
+  await drawerOf(page).getByText('would go, for good').waitFor();
+  await drawerOf(page)
+    .getByLabel(/^Type .* to confirm/)
+    .fill('CA/AUS/2001-03');
+  await drawerOf(page)
+    .getByRole('button', { name: /^ERASE/ })
+    .click();
+  await confirm(page, service.token);
+  const told = page.getByRole('dialog', { name: 'Somebody else must confirm this' });
+  await told.getByText('Nothing was done yet. Erases 200 records').waitFor();
+  expect(await listFindings(page)).toEqual([]);
+  await told.getByRole('link', { name: 'Look at what waits' }).click();
+  await rowsOf(page).filter({ hasText: '(you)' }).click();
+  expect(await inDrawer(page, 'Confirm').count()).toBe(0);
+  await inDrawer(page, 'Withdraw').click();
+  await drawerOf(page).getByText('rejected', { exact: true }).waitFor();
+  expect(await countOf()).toBe(before);
+});
+
+test('who may manage retention withdraws there what they ask for, and sees no request of others', async () => {
+  const { service } = filled;
+  const body = { name: 'Rita', scopes: ['retention:manage'] };
+  const { token } = (await service.call('POST', '/tokens', { body })).json;
+  const policy = (hold: boolean) => ({ hot_days: 3, delete_days: null, hold });
+  const put = (hold: boolean) =>
+    service.call('PUT', '/retention/policies/CA', { token, body: policy(hold) });
+  expect((await put(true)).status).toBe(200);
+  expect((await put(false)).json.code).toBe('approval_required');
+  const other = await service.call('POST', '/enrichment/erase', {
+    token: await makeOther(),
+    body: { ...slice, tenant: 'TX' },
+  });
+  expect(other.json.code).toBe('approval_required');
+  const page = await filled.open('/access', { token });
+  await rowsOf(page).filter({ hasText: '(you)' }).click();
+  expect(await rowsOf(page).count()).toBe(1);
+  await inDrawer(page, 'Withdraw').click();
+  await drawerOf(page).getByText('rejected', { exact: true }).waitFor();
+  const tabs = page.getByRole('group', { name: 'What of the access is shown' });
+  expect((await tabs.innerText()).split('\n')).toEqual(['APPROVALS', 'RIGHTS']);
 });

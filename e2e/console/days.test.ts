@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { runRetention } from '../lib/retention.ts';
-import { expectHash, patient, recordRows, signIn, useConsole } from './lib/browser.ts';
+import { drawerOf, expectHash, patient, recordRows, signIn, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
@@ -47,6 +47,87 @@ test('a refused day says why, and does not stay as if it were in force', async (
   expect(await days.inputValue()).toBe('2001-03');
 });
 
+test('hours are chosen where the days are, and go with the next days that are chosen', async () => {
+  const page = await filled.open(bigLeaf);
+  await recordRows(page).first().waitFor();
+  const days = page.getByLabel(/^Days by UTC/);
+  await days.fill('2001-03-05T22:00/2001-03-06T08:00');
+  await page.keyboard.press('Enter');
+  await expectHash(page, 'from=2001-03-05&to=2001-03-06');
+  const where = 'occurred_at >= "2001-03-05T22:00:00Z" and occurred_at < "2001-03-06T08:00:00Z"';
+  expect(await page.getByLabel('What must hold of a record').inputValue()).toBe(where);
+  const query = new URLSearchParams({ tenant: 'TX', store: 'DFW', month: '2001-03', where });
+  const { json } = await filled.service.call(
+    'GET',
+    `/enrichment/records/count?${query.toString()}`,
+  );
+  expect(json.count).toBeGreaterThan(0);
+  await expect.poll(() => recordRows(page).count(), patient).toBe(json.count);
+  // Of so many of all is told where all are counted.
+  const records = page.getByRole('region', { name: 'The chosen node' }).locator('dd').first();
+  await expect.poll(() => records.textContent(), patient).toBe(`${json.count}\u00a0of\u00a01,200`);
+
+  await days.fill('2001-03-05T08:00/07:00');
+  await page.keyboard.press('Enter');
+  await page.getByText('Not two times such as').waitFor();
+  await days.fill('2001-03-09');
+  await expectHash(page, 'from=2001-03-09&to=2001-03-09');
+  await expectNoHash(page, 'where=');
+  // The same day again is the whole day.
+  await days.fill('2001-03-09T08:00/09:00');
+  await page.keyboard.press('Enter');
+  await expectHash(page, 'where=');
+  await expect.poll(() => days.inputValue(), patient).toBe('2001-03-09T08:00/09:00');
+  await days.fill('2001-03-09');
+  await expectNoHash(page, 'where=');
+  await page.goto(`/#${bigLeaf}&panel=export`);
+  await drawerOf(page)
+    .getByLabel(/^Days by UTC/)
+    .fill('2001-03-05T08:00/09:00');
+  await page.keyboard.press('Enter');
+  await page.getByText('Only whole days can be chosen here').waitFor();
+});
+
+test('the tree is sorted by name or by size, and the address keeps that', async () => {
+  const page = await filled.open('/records');
+  const tenants = () => page.getByRole('treeitem').allInnerTexts();
+  const names = async () => (await tenants()).map((text) => text.slice(0, 2));
+  await expect.poll(names, patient).toEqual(['CA', 'TX']);
+  const heads = page.getByRole('region', { name: 'Where the records are' });
+  await heads.getByRole('button', { name: 'RECORDS', exact: true }).click();
+  await expect.poll(names, patient).toEqual(['TX', 'CA']);
+  await expectHash(page, 'sort=count');
+  await page.reload();
+  await expect.poll(names, patient).toEqual(['TX', 'CA']);
+  await heads.getByRole('button', { name: /^TENANT/ }).click();
+  await expect.poll(names, patient).toEqual(['CA', 'TX']);
+});
+
+test.each([
+  ['/access?view=audit', 1440],
+  ['/access?view=audit', 390],
+  [bigLeaf, 1024],
+  [bigLeaf, 390],
+])('why a day is refused can be read at %s, %i px wide', async (place, width) => {
+  const page = await filled.open('/records', { viewport: { width, height: 844 } });
+  await page.goto(`/#${place}`);
+  await recordRows(page).first().waitFor();
+  const others = page.getByRole('button', { name: /^(More filters|Filter)$/ });
+  for (const each of await others.all()) await each.click();
+  await page.getByLabel(/^Days by UTC/).fill('1849');
+  await page.keyboard.press('Enter');
+  await page.locator('.mantine-InputWrapper-error').waitFor();
+  // Its middle and its corners are on the page, and nothing lies over them.
+  const isSeen = await page.evaluate<boolean[]>(`(() => {
+    const fault = document.querySelector('.mantine-InputWrapper-error');
+    const { left, right, top, bottom } = fault.getBoundingClientRect();
+    return [left + 2, (left + right) / 2, right - 2].map((x) =>
+      [top + 2, bottom - 2].every((y) => fault.contains(document.elementFromPoint(x, y))),
+    );
+  })()`);
+  expect(isSeen).toEqual([true, true, true]);
+});
+
 test('days are chosen in a calendar and by what has a name, by key and pointer, and stay in the address', async () => {
   const page = await filled.open('/records?tenant=TX&store=DFW');
   await recordRows(page).first().waitFor();
@@ -82,14 +163,17 @@ test('days are chosen in a calendar and by what has a name, by key and pointer, 
   await expect.poll(() => page.url(), patient).not.toMatch(/from=|to=/);
 });
 
-test('a page of some days of a store, or of a kind, says of how many', async () => {
+test('a page of some days of a store, or of a kind, says of how many, above it, too', async () => {
   const store = '/records?tenant=TX&store=DFW&from=2001-03-02';
   const page = await filled.open(store);
   const { json } = await filled.service.call(
     'GET',
     '/exports/estimate?tenant=TX&store=DFW&from=2001-03-02&to=2999-12-31',
   );
-  await page.getByText(`1–100 of ${json.rows.toLocaleString('en-US')}`).waitFor();
+  const some = json.rows.toLocaleString('en-US');
+  await page.getByText(`1–100 of ${some}`).waitFor();
+  const records = page.getByRole('region', { name: 'The chosen node' }).locator('dd').first();
+  await expect.poll(() => records.textContent(), patient).toBe(`${some}\u00a0of\u00a01,400`);
 });
 
 const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });

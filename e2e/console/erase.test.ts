@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { madeFolder } from '../../packages/server/test/folder.ts';
 import { expectAccessible } from './lib/axe.ts';
 import {
   confirm,
@@ -15,7 +17,8 @@ import {
 import { startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
-const filled = useConsole(() => startFilled(quietRetention));
+const root = madeFolder();
+const filled = useConsole(() => startFilled({ ...quietRetention, SVC_EXPORT_ROOTS: root }));
 
 /** The first answer to what asks for the access token once more. */
 const stepUp = /403 \(Forbidden\)/;
@@ -45,6 +48,9 @@ test('a month is erased: the dry run, the name of the tenant, the token, the rec
   });
   await rowsOf(page).first().waitFor();
   await page.getByRole('button', { name: 'More actions' }).click();
+  await page
+    .getByText("svcctl records import 'history/*.parquet' --set tenant=CA --check")
+    .waitFor();
   await page.getByRole('button', { name: 'ERASE…' }).click();
   const panel = panelOf(page);
   await panel.getByRole('heading', { name: 'ERASE CA › AUS › 2001-02' }).waitFor();
@@ -245,3 +251,123 @@ test(
   },
   axeMillis,
 );
+
+// What schedules deliver, which an erasure leaves where it is.
+
+const nightly = { tenant: 'TX', name: 'by-night', cron: '0 2 * * *', format: 'csv' };
+
+test('a schedule is made, run, paused, resumed and deleted', async () => {
+  const { service } = filled;
+  const page = await filled.open('/exports', { expected: [stepUp, /400 \(Bad Request\)/] });
+  await page.getByRole('button', { name: 'SCHEDULES' }).click();
+  await page.getByText('No schedules yet').waitFor();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const drawer = drawerOf(page);
+  await drawer.getByLabel('Tenant').fill('TX');
+  await drawer.getByLabel('Name').fill('nightly');
+  await drawer.getByLabel('To', { exact: true }).fill('/etc/exports');
+  const make = drawer.getByRole('button', { name: 'Try the place, and make it' });
+  await make.click();
+  await confirm(page, service.token);
+  // What is refused says so at its field.
+  await drawer.getByText(/does not lie below a folder of SVC_EXPORT_ROOTS/).waitFor();
+  await drawer.getByLabel('To', { exact: true }).fill(`${root}/{tenant}`);
+  await make.click();
+  await page.getByText('Made nightly').waitFor();
+
+  // It opens, and runs.
+  await drawer.getByText('There was none yet.').waitFor();
+  await drawer.getByRole('button', { name: 'RUN NOW' }).click();
+  await page.getByText('A run of nightly begins').waitFor();
+  await drawer.getByRole('link', { name: 'completed' }).waitFor(patient);
+  await expect.poll(() => readdir(join(root, 'TX')), patient).toHaveLength(1);
+  const [folder = ''] = await readdir(join(root, 'TX'));
+  await drawer.getByText(folder).waitFor(patient);
+  await drawer.getByRole('button', { name: 'CHANGE…' }).click();
+  await drawer.getByLabel('To', { exact: true }).fill('/etc/exports');
+  const save = drawer.getByRole('button', { name: 'Try the place, and save' });
+  await save.click();
+  await drawer.getByText(/does not lie below a folder of SVC_EXPORT_ROOTS/).waitFor();
+  await drawer.getByLabel('To', { exact: true }).fill(`${root}/elsewhere`);
+  await save.click();
+  await page.getByText('Changed nightly').waitFor();
+  await drawer.getByText(`${root}/elsewhere`).waitFor();
+  await drawer.getByRole('button', { name: 'PAUSE' }).click();
+  await page.getByText('Paused nightly').waitFor();
+  await drawer.getByRole('button', { name: 'RESUME' }).click();
+  await page.getByText('nightly goes on').waitFor();
+
+  // Its runs are among the exports, which lead back.
+  await drawer.getByRole('link', { name: 'in the list' }).click();
+  await rowsOf(page).filter({ hasText: 'nightly' }).first().click();
+  await drawer.getByText('DELIVERY').waitFor();
+  await drawer.getByRole('link', { name: 'nightly' }).click();
+  await drawer.getByRole('button', { name: 'DELETE…' }).click();
+  const question = page.getByRole('dialog', { name: 'Delete this schedule?' });
+  await question.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('Deleted nightly').waitFor();
+  await page.getByText('No schedules yet').waitFor();
+});
+
+test('a run whose file was erased since is told, and is no failure', async () => {
+  const { service } = filled;
+  const body = { ...nightly, store: 'AUS', to: `${root}/erased` };
+  const { id } = (await service.call('POST', '/exports/schedules', { body })).json;
+  const path = `/exports/schedules/${id}`;
+  await service.call('POST', `${path}/run`);
+  const last = async () => (await service.call('GET', path)).json.last_run;
+  await expect.poll(async () => (await last())?.delivered_at ?? null, patient).not.toBeNull();
+  const days = { tenant: 'TX', store: 'AUS', from: '2001-02-01', to: '2001-02-28' };
+  expect((await service.call('POST', '/enrichment/erase', { body: days })).json.id).toMatch(/^mov/);
+  expect(await last()).toMatchObject({ state: 'erased' });
+  const page = await filled.open('/exports?view=schedules');
+  await rowsOf(page).filter({ hasText: 'by-night' }).click();
+  await drawerOf(page)
+    .getByText(/What was delivered stays/)
+    .waitFor();
+  expect(await drawerOf(page).getByRole('alert').count()).toBe(0);
+  await service.call('DELETE', path);
+});
+
+test('a schedule makes lines by a template of one’s own', async () => {
+  const { service } = filled;
+  const page = await filled.open('/exports', { expected: [stepUp, /400 \(Bad Request\)/] });
+  await page.getByRole('button', { name: 'SCHEDULES' }).click();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const drawer = drawerOf(page);
+  await drawer.getByLabel('Tenant').fill('TX');
+  await drawer.getByLabel('Name').fill('lines');
+  await drawer.getByLabel('To', { exact: true }).fill(`${root}/lines`);
+  await drawer.getByLabel('Format').selectOption('ndjson');
+  await drawer.getByLabel('A line is').selectOption('own');
+  const make = drawer.getByRole('button', { name: 'Try the place, and make it' });
+  expect(await make.isDisabled()).toBe(true);
+  const template = drawer.getByLabel('Template');
+  await template.fill('{"text": ');
+  await drawer.getByText(/it is no JSON/).waitFor();
+  await template.fill('{"text": "{{label"}');
+  await make.click();
+  await confirm(page, service.token);
+  // What only the service knows is said at the field, too.
+  await drawer.getByText(/a \{\{ has no end/).waitFor();
+  await template.fill('{"text": "{{kind}}"}');
+  await make.click();
+  await page.getByText('Made lines').waitFor();
+  await drawer.getByText('one of its own').waitFor();
+  const made = await service.call('GET', '/exports/schedules?tenant=TX');
+  expect(made.json.data).toMatchObject([{ request: { template: { text: '{{kind}}' } } }]);
+  await service.call('DELETE', `/exports/schedules/${made.json.data[0].id}`);
+});
+
+test('who is no admin sees schedules and changes none', async () => {
+  const { service } = filled;
+  const body = { ...nightly, to: `${root}/seen` };
+  const { id } = (await service.call('POST', '/exports/schedules', { body })).json;
+  const reader = { name: 'reader', preset: 'support-readonly' };
+  const { token } = (await service.call('POST', '/tokens', { body: reader })).json;
+  const page = await filled.open('/exports?view=schedules', { token });
+  await rowsOf(page).filter({ hasText: 'by-night' }).click();
+  await drawerOf(page).getByText('There was none yet.').waitFor();
+  expect(await page.getByRole('button', { name: /NEW SCHEDULE|RUN NOW|DELETE/i }).count()).toBe(0);
+  await service.call('DELETE', `/exports/schedules/${id}`);
+});

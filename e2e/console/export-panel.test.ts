@@ -67,7 +67,7 @@ async function openExport(page: Page, rows: string): Promise<void> {
 test('cancels midway and leaves no file, even when all of it has come already', async () => {
   const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
   await expect.poll(async () => (await readFileState(page)).chunks, patient).toBe(1);
 
@@ -81,7 +81,7 @@ test('cancels midway and leaves no file, even when all of it has come already', 
     isRemoved: true,
   });
 
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('rows = count: 1,200 = 1,200').waitFor();
   expect(await readFileState(page)).toMatchObject({ isSaved: true });
   expect(readCsv(await page.evaluate<string>('window.written'))).toHaveLength(bigLeafSize + 1);
@@ -96,7 +96,7 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
   await title.getByText('2001-02').waitFor();
   await drawerOf(page).getByText('200', { exact: true }).waitFor();
 
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('0 of 200 rows').waitFor();
   await treeNode(page, 'CA').click();
   await page.getByRole('heading', { name: 'CA', exact: true }).waitFor();
@@ -112,13 +112,13 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
 
   await page.goto(`/#${bigLeaf}&panel=export`);
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
+  await page.getByRole('button', { name: 'SAVE AS…' }).waitFor();
 });
 
 test('says how it ended beside another node, until one more is chosen', async () => {
   const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
   await treeNode(page, 'CA').click();
   await page.getByRole('heading', { name: 'CA', exact: true }).waitFor();
@@ -128,7 +128,7 @@ test('says how it ended beside another node, until one more is chosen', async ()
   await title.getByText('2001-03').waitFor();
   await treeNode(page, 'TX').click();
   await drawerOf(page).getByText('2,200', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
+  await page.getByRole('button', { name: 'SAVE AS…' }).waitFor();
 });
 
 test.each([
@@ -140,7 +140,7 @@ test.each([
   await page.getByText(name, { exact: true }).click();
   await page.getByText(`as ${name}`).waitFor();
   await page.evaluate('window.openGate()');
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await drawerOf(page).getByText(claim).waitFor();
   await drawerOf(page).getByText(file).first().waitFor();
   expect(await readFileState(page)).toMatchObject({ isSaved: true });
@@ -165,7 +165,7 @@ test('downloads gzip NDJSON by the one-use link, under a telling name', async ()
 test('goes on in the corner when its panel is closed, and can be cancelled from there', async () => {
   const page = await openPicking(bigLeaf);
   await openExport(page, '1,200');
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
@@ -180,7 +180,7 @@ test('shows the version again whose export was made small', async () => {
   const { service } = filled;
   const version = await freezeVersion(service, { tenant: 'TX', dataset: 'training', name: 'q1' });
   const page = await openPicking(`/records?tenant=TX&panel=export/${version.id}`);
-  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByRole('button', { name: 'SAVE AS…' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
   await page.getByRole('button', { name: 'Make small' }).click();
   await page.getByRole('button', { name: 'Show', exact: true }).click();

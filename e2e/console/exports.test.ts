@@ -50,6 +50,19 @@ test('says in a plain line that there are no exports yet', async () => {
   await page.getByRole('heading', { name: 'No exports yet' }).waitFor();
 });
 
+test('leads from a tenant to the export of its records', async () => {
+  const page = await filled.open('/exports');
+  await page.getByRole('button', { name: 'New export' }).click();
+  const panel = drawerOf(page);
+  await panel.getByRole('heading', { name: /^NEW EXPORT/ }).waitFor();
+  await panel.getByRole('link', { name: 'CA', exact: true }).waitFor();
+  await panel.getByLabel('Beginning of the tenant').fill('T');
+  await panel.getByRole('link', { name: 'CA', exact: true }).waitFor({ state: 'detached' });
+  await panel.getByRole('link', { name: 'TX', exact: true }).click();
+  await drawerOf(page).getByRole('heading', { name: 'EXPORT TX', exact: true }).waitFor();
+  await expectHash(page, 'tenant=TX&panel=export');
+});
+
 let waiting = '';
 
 test('asks for a job from the panel, which waits; cancels one, after a question', async () => {
@@ -209,7 +222,7 @@ test('exports Parquet of chosen columns and a field, and says the same as a comm
   await page.getByText('Parquet', { exact: true }).click();
   await page.getByText(/about .* as Parquet/).waitFor();
   await page.getByRole('button', { name: 'none', exact: true }).click();
-  expect(await page.getByRole('button', { name: /^START/ }).isDisabled()).toBe(true);
+  expect(await page.getByRole('button', { name: /^(START|SAVE AS)/ }).isDisabled()).toBe(true);
   await page.getByLabel('event_id').check();
   await page.getByLabel('Fields of the enrichment').fill('origin.iata');
   await page.getByText('AS A JOB').click();
@@ -288,7 +301,7 @@ test('recommends a job above 500,000 rows, and leaves the choice', async () => {
   await page.getByText('about 400 MB as CSV').waitFor();
   await page.getByRole('button', { name: 'START the job' }).waitFor();
   await page.getByText('DOWNLOAD NOW').click();
-  await page.getByRole('button', { name: /^START(:| download)/ }).waitFor();
+  await page.getByRole('button', { name: /^(SAVE AS…|START download)$/ }).waitFor();
 });
 
 test('filters by tenant and state in the hash', async () => {
@@ -332,6 +345,10 @@ test(
     await filled.openIn(page, '/exports');
     await rowsOf(page).first().waitFor();
     await visit('exports');
+    await page.getByRole('button', { name: 'New export' }).click();
+    await drawerOf(page).getByRole('link', { name: 'TX', exact: true }).waitFor();
+    await visit('exports-new', drawerPart);
+    await page.goto('/#/exports');
     await rowOf(page, waiting).click();
     await drawerOf(page).getByText('FILE, READ BACK').waitFor();
     await visit('exports-drawer', drawerPart);

@@ -94,3 +94,44 @@ test('a page says what it is before its scripts are there', async () => {
   await treeNode(page, 'TX').waitFor(patient);
   expect(await page.locator('#first-paint').count()).toBe(0);
 });
+
+test('a page has the theme that was chosen before its scripts are there, whatever the system has', async () => {
+  const page = await filled.open('/records');
+  const ink = () =>
+    page.evaluate<string>(`getComputedStyle(document.getElementById('first-paint')).color`);
+  await page.route('**/assets/*.{js,css}', () => {});
+  const chosen = { light: 'rgb(0, 0, 0)', dark: 'rgb(255, 255, 255)' } as const;
+  for (const [theme, text] of Object.entries(chosen)) {
+    await page.emulateMedia({ colorScheme: theme === 'dark' ? 'light' : 'dark' });
+    await page.evaluate(`localStorage.setItem('svcctl.theme', '${theme}')`);
+    await page.reload({ waitUntil: 'commit' });
+    await page.getByText('svcctl', { exact: true }).waitFor();
+    expect(await ink()).toBe(text);
+  }
+  await page.unroute('**/assets/*.{js,css}');
+  await page.reload();
+  await treeNode(page, 'TX').waitFor(patient);
+  expect(await page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark');
+});
+
+test('a page says what it is before its styles are there, and shows nothing else without them', async () => {
+  const page = await filled.open('/records');
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/assets/*.css', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.reload({ waitUntil: 'commit' });
+  const isPainted = `performance.getEntriesByName('first-contentful-paint').length > 0 &&
+    performance.getEntriesByType('resource').some(({ name }) => name.endsWith('.js'))`;
+  await expect.poll(() => page.evaluate(isPainted), patient).toBe(true);
+  await page.getByText('svcctl', { exact: true }).waitFor();
+  expect(await page.locator('#root > *').count()).toBe(1);
+  release();
+  await treeNode(page, 'TX').waitFor(patient);
+  expect(await page.locator('#first-paint').count()).toBe(0);
+  await page.unroute('**/assets/*.css');
+});

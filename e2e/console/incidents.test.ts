@@ -38,13 +38,15 @@ const rowOf = (page: Page, id: string) => page.locator(`tr[data-key="${id}"]`);
 test('filters incidents by what the hash keeps, and clears the filters', async () => {
   const page = await webhooks.openList('/incidents');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(44);
-  expect(await rowOf(page, lonely).innerText()).toContain('none: no endpoint took it');
+  expect(await rowOf(page, lonely).innerText()).toContain('none: no endpoint was to get it');
   await page.getByLabel('Tenant, exactly').fill('acme');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(16);
   await page.getByRole('button', { name: 'More filters' }).click();
   await page.getByLabel('Store, exactly').fill('AUS');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
-  expect(await rowOf(page, big).innerText()).toMatch(/incident\.updated[\s\S]*1 abandoned/);
+  expect(await rowOf(page, big).innerText()).toMatch(
+    /incident\.updated[\s\S]*id: 12345678901234567890[\s\S]*1 abandoned/,
+  );
   expect(hashOf(page)).toBe('#/incidents?tenant=acme&store=AUS');
 
   await page.goto('/#/incidents?type=incident.resolved');
@@ -68,6 +70,18 @@ test('filters incidents by what the hash keeps, and clears the filters', async (
   await rowOf(page, lonely).waitFor();
   await days.fill('2001-01-01..2001-02-01');
   await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+
+  // Times of days.
+  await days.fill('2001-01-01T00:00/00:01');
+  await page.keyboard.press('Enter');
+  await expect
+    .poll(() => hashOf(page), patient)
+    .toBe('#/incidents?from=2001-01-01T00:00:00Z&to=2001-01-01T00:01:00Z');
+  await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+  const [before, after] = [-1, 1].map((days) => new Date(Date.now() + days * 86_400_000));
+  await days.fill([before, after].map((at) => at?.toISOString().slice(0, 16)).join('/'));
+  await page.keyboard.press('Enter');
+  await rowOf(page, lonely).waitFor();
 
   // A name is in force at once, what could go on once Enter says so.
   await days.fill('Today');

@@ -1,13 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { useReceiver } from '../../packages/server/test/receiver.ts';
+import { expectCountersTrue } from '../lib/counters.ts';
 import { ingestBatch } from '../lib/ingest.ts';
-import { ownCommand } from '../lib/installation.ts';
+import { ownCommand, type Service } from '../lib/installation.ts';
 import { patient, recordRows, signIn, treeNode, useConsole, waitForRecord } from './lib/browser.ts';
 import { startEmpty } from './lib/filled-service.ts';
 
+const settings = { SVC_ALLOW_TARGETS: '127.0.0.0/8' };
+const receiver = useReceiver('each');
 // The tests follow one installation, which is empty at first.
-const live = useConsole(() => startEmpty({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, 'cluster'));
+const live = useConsole(() => startEmpty(settings, 'cluster'));
 
 /** Runs a line that the console shows, as somebody who copies it into a shell. */
 async function runLine(line: string): Promise<void> {
@@ -24,6 +28,7 @@ test('tells an empty installation its first steps, which tick themselves when th
   await signIn(page, live.service.token);
   await page.getByRole('heading', { name: 'No records yet' }).waitFor();
   await page.getByText('svcctl records ingest records.ndjson').waitFor();
+  await page.getByText('svcctl records lint records.ndjson').waitFor();
 
   await page.goto('/#/');
   const state = page.getByRole('region', { name: 'State' });
@@ -173,6 +178,14 @@ test('LIVE shows what is stored on top, and moves nothing while somebody reads',
   await expect.poll(() => recordRows(page).count()).toBe(73);
 });
 
+/** The records of TX, which are fewer than a page takes. */
+async function stored(service: Service): Promise<{ store: string }[]> {
+  return (await service.call('GET', '/enrichment/records?tenant=TX&limit=500')).json.data;
+}
+
+/** The service once it was started again, without a drainer. */
+let again: Service;
+
 test('LIVE of a tenant shows what fits, goes on where it was when the service was away, and ends in words when too much comes', async () => {
   const page = await live.open('/records?tenant=TX&live=true&where=n%20%3E%200', {
     expected: [/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|503/],
@@ -182,14 +195,33 @@ test('LIVE of a tenant shows what fits, goes on where it was when the service wa
   await page.getByText('LIVE · 1 record came').waitFor();
   // A service that is starting, or a proxy before it.
   await page.route('**/records/tail?*', (route) => route.fulfill({ status: 503 }), { times: 1 });
+  const before = await stored(live.service);
+  expect(before.length).toBeGreaterThan(300);
   await live.service.stop();
-  const again = await live.installation.start({ SVC_PORT: new URL(live.service.url).port });
+  const port = new URL(live.service.url).port;
+  again = await live.installation.start({ ...settings, SVC_PORT: port, SVC_ROLES: 'api' });
   await ingestBatch(again, [record('HOU', 2)]);
   await page.getByText('LIVE · 2 records came').waitFor();
+  const kept = (await stored(again)).filter(({ store }) => store !== 'HOU');
+  expect(kept).toEqual(before);
+  await expectCountersTrue(await live.installation.postgresUrl(), again);
   await ingestBatch(
     again,
     numbers(3000, 10).map((n) => record('ELP', n)),
   );
   await page.getByText('LIVE is off: records come faster').waitFor();
   await expect.poll(() => page.url()).not.toContain('live');
+});
+
+test('a webhook waits where no process has a drainer, and the program sends it by drain', async () => {
+  const endpoint = { tenant: 'drained', url: receiver.url() };
+  expect((await again.call('POST', '/webhook/endpoints', { body: endpoint })).status).toBe(201);
+  const body = { tenant: 'drained', type: 'incident.created', data: {} };
+  const { json } = await again.call('POST', '/incidents', { body });
+  const show = async () => (await again.call('GET', `/webhook/dlq/${json.deliveries[0].id}`)).json;
+  expect(await show()).toMatchObject({ status: 'queued' });
+  const drained = await live.installation.run(['drain'], settings);
+  expect(drained.code, drained.output).toBe(0);
+  expect(await show()).toMatchObject({ status: 'delivered' });
+  expect(receiver.requests).toHaveLength(1);
 });

@@ -145,17 +145,28 @@ test('shows every list as cards on a phone, none of them wider than the page', a
   }
 });
 
-test('shows on a phone which view of ACCESS is chosen, and its table whole', async () => {
+test('shows on a phone all views of ACCESS, and the table of rights whole', async () => {
   const page = await filled.open('/access?view=rights', { viewport: { width: 390, height: 844 } });
-  const chosen = page.getByRole('button', { name: 'RIGHTS', pressed: true });
+  const views = page.getByRole('group', { name: 'What of the access is shown' });
   const right = async (place: Locator) => {
     const box = await place.boundingBox();
     return box === null ? Number.NaN : box.x + box.width;
   };
-  await expect.poll(() => right(chosen), patient).toBeLessThanOrEqual(390);
+  await views.getByRole('button', { name: 'RIGHTS', pressed: true }).waitFor();
+  for (const view of await views.getByRole('button').all()) {
+    expect(await right(view), await view.innerText()).toBeLessThanOrEqual(390);
+  }
   expect(await right(page.getByRole('cell', { name: 'report incidents' }))).toBeLessThan(390);
   const table = page.getByRole('region', { name: 'Who may what' });
   expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
+});
+
+test('keeps what is done with a leaf in one row on a phone', async () => {
+  const page = await filled.open('/records', { viewport: { width: 390, height: 844 } });
+  await page.goto(`/#${bigLeaf}`);
+  const top = async (name: string) => (await page.getByRole('button', { name }).boundingBox())?.y;
+  await page.getByRole('button', { name: 'More actions' }).waitFor();
+  expect(await top('More actions')).toBe(await top('EXPORT…'));
 });
 
 test('keeps the bar of ENDPOINTS in one row on a phone', async () => {
@@ -188,6 +199,10 @@ test('keeps path and figures of the records in one row each on half a screen, an
   const path = await node.getByRole('navigation').boundingBox();
   const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));
+  const head = await bottomOf(page.locator('thead'));
+  await page.getByLabel('Kind, exactly').fill('departure');
+  await expectOneRow(page.getByRole('button', { name: 'Clear filters' }), days);
+  expect(await bottomOf(page.locator('thead'))).toBe(head);
   const bytes = await page.getByRole('columnheader', { name: 'BYTES' }).boundingBox();
   expect((bytes?.x ?? 1024) + (bytes?.width ?? 0)).toBeLessThan(1024);
 });

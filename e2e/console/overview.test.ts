@@ -47,6 +47,8 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   await service.getByText('api, drainer, retention, exports').waitFor();
   // Nobody has backed up, but only the quick checks stand here.
   expect(await service.getByText('backup').count()).toBe(0);
+  const untold = service.getByRole('link', { name: 'nobody is told of trouble' });
+  expect(await untold.getAttribute('href')).toBe('#/access?view=notices');
 
   await wrong.filter({ hasText: 'abandoned' }).click();
   await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/dlq?status=abandoned');
@@ -80,9 +82,13 @@ test('tells in a line what is too little for a chart, and leads to the lists tha
     const response = await route.fetch();
     const json = await response.json();
     json.records.days.count.splice(-4, 3, 9, 8, 7);
+    json.webhooks.hours.delivered.splice(-3, 3, 7, 0, 95);
     await route.fulfill({ response, json });
   });
   await page.clock.fastForward(16_000);
+  const delivered = tile(page, 'DELIVERED, 24 HOURS');
+  await delivered.getByText('102', { exact: true }).waitFor();
+  await delivered.getByText(/^[\d.]+ % ok · 95 since \d\d:00$/).waitFor();
   const chart = page.getByRole('region', { name: 'RECORDS STORED PER DAY, 90 DAYS' });
   await chart.getByRole('slider').focus();
   await page.keyboard.press('Enter');
@@ -101,7 +107,7 @@ test('shows a token without admin what it may see, on one column of a phone', as
   await page.getByText('HOT AND COLD, 90 DAYS').waitFor();
   const names = await figures(page).getByRole('link').allInnerTexts();
   expect(names.map((text) => text.split('\n')[0])).toEqual([
-    ...['RECORDS', 'STORED TODAY, UTC', 'LAST VERIFICATION', 'UNDER WAY'],
+    ...['RECORDS', 'STORED TODAY, UTC', 'LAST VERIFICATION', 'OPEN JOBS'],
   ]);
   expect(await page.getByRole('region', { name: 'SERVICE' }).count()).toBe(0);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);

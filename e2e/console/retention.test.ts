@@ -136,6 +136,11 @@ test('shows the plan before a run, follows it, and links to its moves', async ()
   await dialog.getByRole('button', { name: 'Nothing is due' }).waitFor();
   await dialog.getByLabel('Only days before').fill('');
   const run = dialog.getByRole('button', { name: 'Move 2,200 records' });
+  await run.waitFor();
+  // A day that is being written, or that no calendar has, leaves the plan, and nobody can confirm it.
+  await dialog.getByLabel('Only days before').fill('2000-02-30');
+  await expect.poll(() => run.isDisabled(), patient).toBe(true);
+  await dialog.getByLabel('Only days before').fill('');
   await run.click();
   await confirmDialog(page).waitFor();
   await confirmDialog(page).getByRole('button', { name: 'Close' }).click();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startIdentityServer, testClient } from '../../packages/server/test/identity-server.ts';
+import { startIdentityServer, testClient } from '../../packages/server/test/identity-server.mjs';
 import { identitySettings } from '../../packages/server/test/person.ts';
 import { use } from '../../packages/server/test/use.ts';
 import { createInstallation, findFreePorts } from '../lib/installation.ts';
@@ -49,6 +49,7 @@ test('a colleague signs in, confirms and signs out at the identity server, and f
     const button = (name: string | RegExp) => page.getByRole('button', { name });
     await page.goto('/#/access?view=tokens');
     await button('Sign in with Acme').waitFor();
+    await page.locator(':focus', { hasText: 'Sign in with Acme' }).waitFor();
     expect(await page.getByLabel('Access token').isVisible()).toBe(true);
     await shoot('page');
     await button('Sign in with Acme').click();
@@ -84,6 +85,16 @@ test('a colleague signs in, confirms and signs out at the identity server, and f
     await shoot('who');
     await button('Sign out').click();
     await page.waitForURL(`${world.identity.issuer}/**`);
+
+    // Without the group, they are told who decides that.
+    Object.assign(world.identity.colleagues.ada ?? {}, { groups: ['desk-tx'] });
+    await page.goto('/#/access?view=tokens');
+    await button('Sign in with Acme').click();
+    await page.getByRole('heading', { name: 'This page needs the scope audit:read' }).waitFor();
+    const told = await page.locator('#page').innerText();
+    expect(told).toContain('SVC_OIDC_GROUPS');
+    expect(told).not.toContain('token');
+    await button('Sign in anew').waitFor();
   } finally {
     await context.close();
   }

@@ -128,6 +128,11 @@ test('warns before records are in both datasets, and shows both', async () => {
   // It begins with the months that have records; a quarter is one click.
   const days = question.getByLabel(/^Days by UTC/);
   expect(await days.inputValue()).toBe('2001-02-01..2001-03-31');
+  // What has the tag already is neither promised nor counted again.
+  await question
+    .getByText(/ days are training data already; new: \d+ days, 1,000 records\.$/)
+    .waitFor();
+  await question.getByRole('button', { name: 'TAG 1,000 new records' }).waitFor();
   await days.fill('2001-02');
   await page.keyboard.press('Enter');
   await question.getByRole('button', { name: 'TAG 600 records' }).waitFor();
@@ -292,6 +297,11 @@ test('tells the fields of all records or of a sample, compares them, and leads t
   });
   await page.goto('/#/records?tenant=CA&view=facts');
   await page.getByText('in a sample of 1,200 of 355,905 records').waitFor();
+  // Days that are a month have months beside them.
+  await page.goto('/#/records?tenant=CA&from=2001-03-01&to=2001-03-31&view=facts');
+  await page.getByLabel('Compare with').selectOption('against 2001-02');
+  await page.getByText('against those').first().waitFor();
+  await page.goto('/#/records?tenant=CA&view=facts');
   await recordRows(page).filter({ hasText: 'kind' }).click();
   await drawerOf(page).getByText('MOST FREQUENT VALUES').waitFor();
   await page.getByLabel('Compare with').selectOption('training');

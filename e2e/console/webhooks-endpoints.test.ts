@@ -90,6 +90,21 @@ test('changes, disables and enables an endpoint', async () => {
   await drawerOf(page).waitFor({ state: 'detached' });
 });
 
+test('lists the endpoints first that need somebody, and enables one from its row', async () => {
+  const { service, endpoints } = webhooks;
+  const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
+  await service.call('PATCH', path, { body: { enabled: false } });
+  const page = await webhooks.openList('/endpoints');
+  const row = rowsOf(page).first();
+  await row.getByText('globex', { exact: true }).waitFor();
+  expect(await row.innerText()).not.toContain('closed');
+  await row.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByText(/^Enabled /).waitFor();
+  await rowsOf(page).filter({ hasText: 'globex' }).locator('[data-health=ok]').waitFor();
+  expect((await service.call('GET', path)).json.enabled).toBe(true);
+  expect(await drawerOf(page).count()).toBe(0);
+});
+
 test('says how an endpoint is sent to in a section that opens where something is refused', async () => {
   const { service, endpoints } = webhooks;
   const id = endpoints['/tx/in'];
@@ -100,8 +115,10 @@ test('says how an endpoint is sent to in a section that opens where something is
   await form.getByRole('button', { name: 'Edit' }).click();
   const limit = form.getByLabel('Seconds that an attempt may take');
   expect(await limit.isVisible()).toBe(false);
-  await form.getByText('Delivery', { exact: true }).click();
+  await form.getByText('Delivery, uid and labels').click();
   await limit.fill('5');
+  await form.getByLabel('Uid').fill('tx-in');
+  await form.getByLabel('Labels').fill('team=soc');
   await form.getByLabel('Answers after which nothing').fill('400, 429');
   await form.getByRole('button', { name: 'Save changes' }).click();
   await form.locator('input[name="no_retry_on"][aria-invalid="true"]').waitFor();
@@ -110,7 +127,8 @@ test('says how an endpoint is sent to in a section that opens where something is
   await form.getByLabel('Sign with a key pair').selectOption('yes');
   await form.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('Saved').waitFor();
-  const { delivery } = (await service.call('GET', `/webhook/endpoints/${id}`)).json;
+  const { delivery, uid, labels } = (await service.call('GET', `/webhook/endpoints/${id}`)).json;
+  expect([uid, labels]).toEqual(['tx-in', { team: 'soc' }]);
   expect(delivery).toMatchObject({
     timeout_seconds: 5,
     no_retry_on: [400, 422],
@@ -297,6 +315,7 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   await rowsOf(page).filter({ hasText: 'acme' }).click();
   expect(await rowsOf(page).count()).toBe(1);
   await story.getByText('{"said":503}').waitFor();
+  await story.getByRole('slider', { name: /^Attempts per hour/ }).waitFor();
   const marks = story.getByRole('list', { name: 'Its newest attempts' }).getByRole('link');
   await marks.first().waitFor();
   expect(await marks.first().getAttribute('title')).toMatch(/UTC · refused by status.* · \d+ ms$/);

@@ -23,6 +23,11 @@ test('tries a filter as it is typed, says whom it kept from an incident, and end
   await drawer.getByText('1 of 2 incidents passes').waitFor();
   await drawer.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('Saved').waitFor();
+  await drawer.getByRole('button', { name: 'Close settings' }).click();
+  await drawer
+    .getByRole('definition')
+    .filter({ hasText: /^n = 1$/ })
+    .waitFor();
 
   await service.call('POST', `/webhook/endpoints/${id}/rotate-secret`);
   await page.reload();
@@ -42,7 +47,7 @@ test('skips the first of a key that is blocked, and the next one goes', async ()
   const tenant = 'ordered';
   const url = `${receiver.url}/ordered/in`;
   const { id } = await post('/webhook/endpoints', {
-    ...{ tenant, url, ordered: 'store', max_attempts: 1 },
+    ...{ tenant, url, ordered: 'store', stores: ['DFW'], max_attempts: 1 },
   });
   for (const n of [1, 2]) await report(tenant, { store: 'DFW', data: { n } });
   await waitFor('the first to block the key', async () => {
@@ -51,6 +56,7 @@ test('skips the first of a key that is blocked, and the next one goes', async ()
   });
   receiver.answer(204);
   const page = await webhooks.open(`/endpoints?tenant=${tenant}&panel=endpoint/${id}`);
+  await drawerOf(page).getByRole('definition').filter({ hasText: /^DFW$/ }).waitFor();
   const blocked = drawerOf(page).getByRole('region', { name: 'Blocked keys' });
   await blocked.getByText('DFW').waitFor();
   await blocked.getByRole('button', { name: 'SKIP' }).click();

@@ -22,6 +22,7 @@ test('makes an endpoint that is polled, whose receiver fetches by HTTP and by co
   await panel.getByLabel('Tenant').fill('initech');
   await panel.getByLabel('How it gets events').selectOption('pull: its receiver fetches them');
   expect(await panel.getByLabel('URL').count()).toBe(0);
+  await panel.getByLabel('Name').fill('The desk');
   await panel.getByRole('button', { name: 'Make the endpoint' }).click();
   await confirm(page, service.token);
   await page.getByRole('button', { name: 'I have kept it' }).click();
@@ -49,9 +50,12 @@ test('makes an endpoint that is polled, whose receiver fetches by HTTP and by co
   expect([code, output.match(/"webhook-id"/g)]).toEqual([0, ['"webhook-id"']]);
   expect(output).toContain('1 delivery, acknowledged.');
   await page.reload();
+  await page.getByRole('row', { name: 'The desk · polled by its receiver' }).waitFor();
   await panel.getByText('nothing that is not acknowledged').waitFor();
   const { data } = (await service.call('GET', '/webhook/deliveries?tenant=initech')).json;
   expect(data.map(({ status }: { status: string }) => status)).toEqual(Array(3).fill('delivered'));
+  await page.goto('/#/deliveries?tenant=initech');
+  await page.getByRole('row', { name: 'polled by its receiver' }).first().waitFor();
 });
 
 test('sends an endpoint an incident that was held back from it, because too much waited', async () => {

@@ -209,6 +209,11 @@ test('retries a selection, then a group as a job that is paused, survives a relo
   await page.reload();
   await strip.getByText('paused').waitFor();
   expect(await strip.innerText()).toMatch(/of 15 .*1 a second at most/s);
+  await group.getByRole('button', { name: 'Retry group' }).click();
+  await dialog.getByText(/A bulk retry of these.* is paused already: \d+ of 15/).waitFor();
+  expect(await dialog.getByLabel('Rate').inputValue()).toBe('50');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
   const [job] = (await service.call('GET', '/webhook/dlq/retries')).json.data;
   const body = { rate: 1000 };
   await service.call('PATCH', `/webhook/dlq/retries/${job.id}`, { body });

@@ -10,6 +10,40 @@ const webhooks = useConsole(startWebhookService);
 
 const total = abandonedCount + pendingCount;
 
+test.each([
+  ['/endpoints', 1440],
+  ['/endpoints', 1280],
+  ['/endpoints', 1200],
+  ['/dlq', 1200],
+  ['/dlq', 1024],
+  ['/deliveries', 1024],
+])('a filter that is set does not move the table of %s, %i px wide', async (place, width) => {
+  const page = await webhooks.openList(place, { viewport: { width, height: 800 } });
+  const top = async () => (await page.locator('thead').boundingBox())?.y;
+  const before = await top();
+  // A button that is not seen takes no row either.
+  const filters = await page.locator('fieldset[data-open]').boundingBox();
+  expect(filters?.height).toBeLessThan(48);
+  await page.getByLabel('Tenant, exactly').fill('TX');
+  const clear = page.getByRole('button', { name: 'Clear filters' });
+  await clear.waitFor();
+  expect(await top()).toBe(before);
+  await clear.click();
+  await clear.waitFor({ state: 'hidden' });
+  expect(await top()).toBe(before);
+});
+
+test('half a screen has room for the last error of an endpoint, and for whole targets', async () => {
+  const page = await webhooks.openList('/endpoints', { viewport: { width: 1024, height: 768 } });
+  await page.getByRole('columnheader', { name: 'LAST ERROR' }).waitFor();
+  for (const place of ['/endpoints', '/deliveries', '/dlq', '/dlq?view=groups']) {
+    await page.goto(`/#${place}`);
+    const target = rowsOf(page).first().locator('span[title^="http"] > span:first-child');
+    await target.waitFor();
+    expect(await target.evaluate((box) => box.scrollWidth - box.clientWidth), place).toBe(0);
+  }
+});
+
 test('tells who lacks a scope what is needed, and asks the API for nothing', async () => {
   const body = { name: 'reader', preset: 'support-readonly' };
   const made = await webhooks.service.call('POST', '/tokens', { body });
@@ -215,6 +249,13 @@ test('keeps the queue in an outage, and comes back by itself, with what has chan
   await page.clock.fastForward(20_000);
   await banner(page).getByText('503 from the service').waitFor();
   expect(await readPlace(page)).toEqual(before);
+  // Nobody acts on what may be old: the one button that does something reads it again.
+  const purge = page.getByRole('button', { name: 'Purge all…' });
+  expect(await purge.getAttribute('aria-disabled')).toBe('true');
+  const retries = page.getByRole('button', { name: 'RETRY', exact: true });
+  const live = retries.and(page.locator(':not([aria-disabled="true"])'));
+  expect(await retries.count()).toBeGreaterThan(1);
+  expect(await live.count()).toBe(1);
   receiver.answer(200);
   await service.call('POST', `/webhook/dlq/${key}/retry`);
   expect(await page.locator(`tr[data-key="${key}"]`).count()).toBe(1);
@@ -223,6 +264,7 @@ test('keeps the queue in an outage, and comes back by itself, with what has chan
   await page.clock.fastForward(20_000);
   await banner(page).waitFor({ state: 'detached' });
   await page.locator(`tr[data-key="${key}"]`).waitFor({ state: 'detached' });
+  expect(await purge.getAttribute('aria-disabled')).toBeNull();
 });
 
 test('brings back a row whose retry did not get through', async () => {

@@ -41,7 +41,7 @@ describe('on an empty data dir', () => {
     other.close();
     expect(exit).toEqual({ code: 2, signal: null });
     expect(started.output()).toContain(`127.0.0.1:${port}`);
-    expect(started.output()).toContain('SVC_PORT');
+    expect(started.output()).toContain('Another program listens there: stop it, or set SVC_PORT');
     await expectPostgresStopped(started);
   });
 
@@ -112,6 +112,16 @@ describe('on a data dir in use', () => {
     expect(await countOf(again, 'CA')).toBe(3000);
     expect(await countOf(again, 'TX')).toBe(exported.length);
     expect(await again.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  test('a second start says that the first serves there already, and as which process', async () => {
+    const service = await installation.start();
+    const { port } = new URL(service.url);
+    const second = installation.spawn({ SVC_PORT: port });
+    expect(await second.waitForExit()).toEqual({ code: 2, signal: null });
+    const said = `svcctl serves there already, as process ${service.pid}: stop it (kill ${service.pid})`;
+    expect(second.output()).toContain(said);
+    expect((await service.call('GET', '/me')).status).toBe(200);
   });
 
   test('SIGTERM does not wait for connections that carry no request', async () => {

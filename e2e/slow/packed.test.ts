@@ -75,7 +75,7 @@ test('the package holds what is needed to run, and neither sources nor tests', a
   expect(licenses).toMatch(/^vega-datasets \d.*BSD/m);
 });
 
-test('the package is the same to the byte whenever it is packed, and its checksum lies beside it', async () => {
+test('the package is the same to the byte whenever it is packed, and its checksum and provenance lie beside it', async () => {
   const sums = [];
   for (const _time of [1, 2]) {
     const folder = await newFolder();
@@ -85,6 +85,13 @@ test('the package is the same to the byte whenever it is packed, and its checksu
       .digest('hex');
     const line = `${sum}  ${basename(archive)}\n`;
     expect(await readFile(`${archive}.sha256`, 'utf8')).toBe(line);
+    const statement = JSON.parse(await readFile(`${archive}.intoto.json`, 'utf8'));
+    expect(statement.subject).toEqual([{ name: basename(archive), digest: { sha256: sum } }]);
+    const { internalParameters } = statement.predicate.buildDefinition;
+    expect(internalParameters).toEqual({
+      node: process.versions.node,
+      npm: expect.stringMatching(/^\d+\./),
+    });
     await rm(folder, { recursive: true });
     sums.push(sum);
   }

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import subsetFont from 'subset-font';
@@ -67,7 +69,7 @@ const withoutUnread: Plugin = {
       code: id.endsWith('view.ts')
         ? code
             .replace(/\b(help|value):\s*'(?!id')[^'\n]*',?/g, '')
-            .replace(/dayFilters\('[^'\n]*'\)/g, "dayFilters('')")
+            .replace(/(day|time)Filters\(\s*'[^'\n]*',?\s*\)/g, "$1Filters('')")
         : code,
       moduleSideEffects: false,
     }),
@@ -119,11 +121,41 @@ const preloadFont: Plugin = {
   },
 };
 
+/**
+ * A browser shows what stands before a style sheet while that comes: over a slow line, the name a second earlier. Scripts of
+ * the page wait for the sheet also there, so nothing else is seen without its styles.
+ */
+const sheetBehindName: Plugin = {
+  name: 'sheet-behind-name',
+  transformIndexHtml: {
+    order: 'post',
+    handler: (html) =>
+      html.replace(/\s*(<link rel="stylesheet"[^>]*>)(.*<div id="root">.*?<\/div>)/s, '$2\n    $1'),
+  },
+};
+
+/**
+ * What tells the classes of a style sheet from those of the others. Vite's own adds the number of the line, which no other
+ * class has and nothing compresses.
+ */
+const shortHash = (path: string): string =>
+  createHash('sha256')
+    .update(relative(import.meta.dirname, path))
+    .digest('hex')
+    .slice(0, 5);
+
 export default defineConfig({
-  plugins: [withoutUnread, react(), subsetFonts, preloadFont, withoutUnusedColours],
+  plugins: [
+    withoutUnread,
+    react(),
+    subsetFonts,
+    preloadFont,
+    sheetBehindName,
+    withoutUnusedColours,
+  ],
   build: {
     target: 'es2022',
-    // The policy of the service allows no inline script, and the browsers we serve know modulepreload.
+    // The policy of the service allows no inline script but that of the page, and the browsers we serve know modulepreload.
     modulePreload: { polyfill: false },
     // What is inlined cannot be cached by itself.
     assetsInlineLimit: 0,
@@ -131,5 +163,6 @@ export default defineConfig({
     // One file: a script that is loaded again after an outage would not bring its styles along again.
     cssCodeSplit: false,
   },
+  css: { modules: { generateScopedName: (name, path) => `${name}_${shortHash(path)}` } },
   server: { proxy: { '/api': 'http://127.0.0.1:8080' } },
 });

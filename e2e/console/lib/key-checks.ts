@@ -43,13 +43,6 @@ const inCalendar = (run: Check['run']): Check => ({
     await run(page, press);
   },
 });
-const inTable = (run: Check['run']): Check => ({
-  from: bigLeaf,
-  run: async (page, press) => {
-    await recordRows(page).nth(1).focus();
-    await run(page, press);
-  },
-});
 /** In the head of the table of records, on the first column. */
 const inHead = (run: Check['run']): Check => ({
   from: bigLeaf,
@@ -64,12 +57,6 @@ const expectRow = async (page: Page, index: number) => {
   const key = await recordRows(page).nth(index).getAttribute('data-key');
   await expectFocus(page, `tbody tr[data-key="${key}"]`);
 };
-const upAndDown = inTable(async (page, press) => {
-  await press(0);
-  await expectRow(page, 0);
-  await press(1);
-  await expectRow(page, 1);
-});
 
 /** In the dead-letter queue, from its second row. */
 const inQueue = (run: Check['run']): Check => ({
@@ -80,22 +67,34 @@ const inQueue = (run: Check['run']): Check => ({
   },
 });
 
-/** In RETENTION, from its second tenant. */
-const inTenants = (run: Check['run']): Check => ({
-  from: '/retention',
+/** Lists, and a heading of what a row opens. */
+const lists = {
+  [bigLeaf]: null,
+  '/exports': 'REQUEST',
+  '/retention': 'LAST MOVES',
+  '/incidents': 'PAYLOAD',
+  '/dlq': 'ATTEMPTS',
+};
+/** In each of the lists, from its second row. */
+const inLists = (
+  run: (page: Page, press: Press, heading: string | null) => Promise<void>,
+): Check => ({
+  from: '/no-such-page',
   run: async (page, press) => {
-    await recordRows(page).nth(1).focus();
-    await run(page, press);
+    for (const [place, heading] of Object.entries(lists)) {
+      await page.goto('/#/nowhere');
+      await page.getByText('There is no such page').waitFor();
+      await page.goto(`/#${place}`);
+      await recordRows(page).nth(1).focus();
+      await run(page, press, heading);
+    }
   },
 });
-
-/** In EXPORTS, from its second export. */
-const inExports = (run: Check['run']): Check => ({
-  from: '/exports',
-  run: async (page, press) => {
-    await recordRows(page).nth(1).focus();
-    await run(page, press);
-  },
+const upAndDown = inLists(async (page, press) => {
+  await press(0);
+  await expectRow(page, 0);
+  await press(1);
+  await expectRow(page, 1);
 });
 const goTo = (path: string): Check => ({
   from: '/no-such-page',
@@ -337,37 +336,12 @@ export const checks: Readonly<Record<string, Check>> = {
       await expect.poll(width, patient).toBe(before);
     },
   },
-  'In the table of records: Previous, next record': upAndDown,
-  'In the table of records: The same, from a row': upAndDown,
-  'In the lists of JOBS and EXPORTS: Previous, next job': inExports(async (page, press) => {
+  'In a list: Previous, next row': upAndDown,
+  'In a list: The same, from a row': upAndDown,
+  'In a list: Open the row': inLists(async (page, press, heading) => {
     await press(0);
-    await expectRow(page, 0);
-    await press(1);
-    await expectRow(page, 1);
-  }),
-  'In the lists of JOBS and EXPORTS: Open the job': inExports(async (page, press) => {
-    await press(0);
-    await page.getByRole('heading', { name: 'REQUEST' }).waitFor();
-  }),
-  'In the lists of RETENTION: Previous, next tenant or move': inTenants(async (page, press) => {
-    await press(0);
-    await expectRow(page, 0);
-    await press(1);
-    await expectRow(page, 1);
-  }),
-  'In the lists of RETENTION: Open it': inTenants(async (page, press) => {
-    await press(0);
-    await page.getByRole('heading', { name: 'LAST MOVES' }).waitFor();
-  }),
-  'In the lists of webhooks: Previous, next row': inQueue(async (page, press) => {
-    await press(0);
-    await expectRow(page, 0);
-    await press(1);
-    await expectRow(page, 1);
-  }),
-  'In the lists of webhooks: Open the row': inQueue(async (page, press) => {
-    await press(0);
-    await page.getByRole('heading', { name: 'ATTEMPTS' }).waitFor();
+    if (heading === null) await waitForRecord(page);
+    else await page.getByRole('heading', { name: heading }).waitFor();
   }),
   'In the lists of webhooks: Retry the row': inQueue(async (page, press) => {
     await press(0);
@@ -404,9 +378,5 @@ export const checks: Readonly<Record<string, Check>> = {
     await page.locator('th[data-column]:nth-child(2):focus').waitFor();
     await page.keyboard.press('Alt+ArrowLeft');
     await page.locator('th[data-column]:nth-child(1):focus').waitFor();
-  }),
-  'In the table of records: Open the record': inTable(async (page, press) => {
-    await press(0);
-    await waitForRecord(page);
   }),
 };

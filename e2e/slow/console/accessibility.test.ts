@@ -1,9 +1,6 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { madeFolder } from '../../../packages/server/test/folder.ts';
 import { listFindings } from '../../console/lib/axe.ts';
 import {
   drawerOf,
@@ -16,8 +13,7 @@ import { bigLeaf, startFilled } from '../../console/lib/filled-service.ts';
 import { quietRetention } from '../../console/lib/retention.ts';
 import { runRetention } from '../../lib/retention.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcctl-console-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const filled = useConsole(() =>
   startFilled({ ...quietRetention, SVC_EXPORT_ROOTS: root }, 'cluster'),
 );

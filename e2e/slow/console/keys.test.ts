@@ -79,6 +79,16 @@ test('names no key but those that do what it says', async () => {
   }
 });
 
+test.each([
+  ['/dlq', 'In a list: Previous, next row'],
+  ['/access', 'In a list: Previous, next row'],
+  ['/records', 'In the search of RECORDS: To the tree'],
+  ['/', 'Anywhere: Find anything: a tenant, an id, an action'],
+])('shows the keys of %s first', async (place, first) => {
+  const page = await filled.open(place);
+  expect((await readSheet(page))[0]?.text).toBe(first);
+});
+
 test('reads the months of a chart by key, and opens one', async () => {
   const page = await filled.open('/records?tenant=TX&store=DFW');
   const chart = page.getByRole('slider', { name: /^Records per month/ });

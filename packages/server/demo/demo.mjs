@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const recordsARequest = 250_000;
 const program = fileURLToPath(new URL('../bin/svcctl.cjs', import.meta.url));
+const endsWithUs = fileURLToPath(new URL('ends-with-demo.cjs', import.meta.url));
 
 /**
  * Runs the service with its data in `dataDir`, loads real events through the ingest API, and reports incidents to
@@ -18,9 +19,9 @@ const program = fileURLToPath(new URL('../bin/svcctl.cjs', import.meta.url));
  * there is to say. Ends when the service does, which `stop` asks for, and returns its exit code.
  */
 export async function runDemo({ dataDir, env, stop, flags = [], ...how }) {
-  const child = spawn(process.execPath, [program, 'serve', ...flags], {
+  const child = spawn(process.execPath, ['--require', endsWithUs, program, 'serve', ...flags], {
     // The service itself prints where it listens, and the link that signs in to the console.
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: {
       ...env,
       SVC_DATA_DIR: dataDir,

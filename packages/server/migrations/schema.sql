@@ -901,6 +901,33 @@ create table pulled_deliveries (
   constraint pulled_deliveries_pkey PRIMARY KEY (endpoint_id, "position")
 );
 
+create table record_counts (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  state text collate "C" not null default 'queued'::text,
+  request json not null,
+  slice json not null,
+  total bigint not null,
+  after_store text collate "C",
+  after_day date,
+  looked bigint not null default 0,
+  count bigint not null default 0,
+  bytes bigint not null default 0,
+  error text,
+  requested_by text not null,
+  token_id text collate "C" not null,
+  requested_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  worked_at timestamp with time zone,
+  not_before timestamp with time zone,
+  constraint record_counts_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX record_counts_open_idx ON public.record_counts USING btree (tenant) WHERE (finished_at IS NULL);
+
+CREATE INDEX record_counts_requested_at_idx ON public.record_counts USING btree (requested_at, id);
+
 create table replays (
   id text collate "C" not null,
   state text not null,
@@ -1261,6 +1288,8 @@ create table webhook_endpoints (
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
 
+CREATE INDEX webhook_endpoints_certificate_idx ON public.webhook_endpoints USING btree (LEAST((delivery #>> '{tls,certificate,expires_at}'::text[]), (delivery #>> '{tls,ca,expires_at}'::text[])) COLLATE "C") WHERE ((deleted_at IS NULL) AND ((LEAST((delivery #>> '{tls,certificate,expires_at}'::text[]), (delivery #>> '{tls,ca,expires_at}'::text[])) COLLATE "C") IS NOT NULL));
+
 CREATE INDEX webhook_endpoints_held_back_idx ON public.webhook_endpoints USING btree (id) WHERE (held_back_from IS NOT NULL);
 
 CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND (disabled_reason = 'operator'::text));
@@ -1376,6 +1405,20 @@ CREATE OR REPLACE FUNCTION public.refuse(code text)
 AS $function$
 begin
   raise exception using errcode = code, message = 'refused: ' || code;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.require_token(token_id text, version xid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not pg_try_advisory_xact_lock_shared(7340142) then
+    return refuse('SV002');
+  end if;
+  return exists (
+    select from access_tokens
+    where id = token_id and xmin = version and revoked_at is null and coalesce(expires_at > now(), true)
+  ) or refuse('SV002');
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.table_bytes(name regclass)

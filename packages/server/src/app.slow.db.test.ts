@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
 import { startDatabaseProxy } from '../test/database-proxy.ts';
 import { hold } from '../test/held-pace.ts';
+import { listen } from '../test/listen.ts';
 import { untilLockWaits } from '../test/one-server.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
@@ -244,7 +245,6 @@ test('a process is ready again soon after its connections fell silent, once new 
 /** A way to a database that can be long, or held up: connections stay, nothing passes. */
 async function startLink(databaseUrl: string) {
   const target = new URL(databaseUrl);
-  const sockets = new Set<Socket>();
   let isFrozen = false;
   let delayMillis = 0;
   const server = createServer((near) => {
@@ -253,18 +253,15 @@ async function startLink(databaseUrl: string) {
       [near, far],
       [far, near],
     ] as const) {
-      sockets.add(from);
       from.on('error', () => {}).on('close', () => to.destroy());
       from.on('data', (data) => {
         if (!isFrozen) setTimeout(() => to.write(data), delayMillis);
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('not listening');
+  const { port, close } = await listen(server);
   const url = new URL(databaseUrl);
-  url.host = `127.0.0.1:${address.port}`;
+  url.host = `127.0.0.1:${port}`;
   return {
     url: url.href,
     freeze: () => {
@@ -274,17 +271,16 @@ async function startLink(databaseUrl: string) {
     delay: (millis: number) => {
       delayMillis = millis;
     },
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-      return new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 
 test('a database that refuses the password ends the start at once, with its reason', async () => {
   const db = await createTestDatabase();
   const url = new URL(db.url);
-  url.password = 'wrong';
+  const role = `${url.pathname.slice(1)}_role`;
+  await db.query(raw(`create role ${role} login password 'right'`));
+  [url.username, url.password] = [role, 'wrong'];
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   const env = { DATABASE_URL: url.href, SVC_DATA_DIR: dataDir, SVC_PORT: '0' };
   await expect(startService(loadSettings(env), log())).rejects.toMatchObject({
@@ -292,5 +288,6 @@ test('a database that refuses the password ends the start at once, with its reas
     detail: expect.stringContaining('Correct the user and the password in DATABASE_URL.'),
   });
   await rm(dataDir, { recursive: true });
+  await db.query(raw(`drop role ${role}`));
   await db.drop();
 });

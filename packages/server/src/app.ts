@@ -10,7 +10,14 @@ import {
 import { createAuditCopies, createSealing } from './app/access.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
-import { createAnalyzing, makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
+import {
+  createAnalyzing,
+  explainFullDisk,
+  makeDataDir,
+  noteDatabase,
+  openOwnDatabase,
+  untilReachable,
+} from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { type Host, openOwnTraces, type State } from './app/host.ts';
 import { createHttp, leave, listen, listenForMetrics } from './app/http.ts';
@@ -56,7 +63,6 @@ export { drainOnce } from './app/webhooks.ts';
 export { createLog } from './platform/log.ts';
 export { newestMigration } from './platform/postgres/migrate.ts';
 export { openImporter } from './records/import/open-file.ts';
-export { createDayTally } from './records/import/tally-days.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */
 export type Service = {
@@ -178,7 +184,7 @@ export async function startService(
   } catch (error) {
     // Why it did not start is what its caller must hear of.
     await close().catch(() => {});
-    throw error;
+    throw await explainFullDisk(error, settings);
   }
 }
 
@@ -229,11 +235,18 @@ async function prepare(
   const newer = await listNewerMigrations(db);
   if (newer.length > 0)
     log.warn({ newer }, 'the database belongs to a newer release, beside which this one can work');
-  const adminTokenPath = settings.roles.includes('api')
+  await noteDatabase(settings);
+  const first = settings.roles.includes('api')
     ? await makeFirstAdminToken(db, settings.dataDir, systemClock())
     : null;
+  if (first !== null && first.kept !== null) {
+    log.warn(
+      { kept: first.kept },
+      'the database has no tokens, but the data folder has the admin token of another one: its file is kept under this name',
+    );
+  }
   await keys.refresh();
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
   // Where logs are collected, it stands beyond the reach of whoever could change the audit log.
-  return { adminTokenPath, auditHead: await readAuditHead(db) };
+  return { adminTokenPath: first?.path ?? null, auditHead: await readAuditHead(db) };
 }

@@ -13,6 +13,7 @@ const readsNames = [
   'exportParquet',
   'previewTemplate',
   'previewExport',
+  'startCount',
   'startRun',
   'startVerification',
   'eraseRecords',

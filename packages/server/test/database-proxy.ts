@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { listen } from './listen.ts';
 
 /**
  * A way to PostgreSQL that can be frozen, that ends a connection right behind the ReadyForQuery of a number or in place of
@@ -44,11 +45,9 @@ export async function startDatabaseProxy(
       else client.write(chunk, () => setImmediate(() => client.end(fatal)));
     });
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const listening = await listen(proxy);
   const url = new URL(href);
-  const address = proxy.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  url.host = `127.0.0.1:${address.port}`;
+  url.host = `127.0.0.1:${listening.port}`;
   return {
     url: url.href,
     seen: () => seen,
@@ -70,10 +69,7 @@ export async function startDatabaseProxy(
     isHeld: () => held !== undefined,
     /** Sends what was held back. */
     passOn: () => held?.(),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
-    },
+    close: () => listening.close(),
   };
 }
 

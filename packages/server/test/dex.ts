@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { expect } from 'vitest';
-import { type Colleague, testClient, visit } from './identity-server.ts';
+import { type Colleague, testClient, visit } from './identity-server.mjs';
 import { freePorts, isProgram } from './real-s3.mjs';
 
 /** The identity server Dex, where it is on the PATH or `SVC_TEST_DEX` is its path; otherwise null. */

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
-import { testClient } from './identity-server.ts';
+import { testClient } from './identity-server.mjs';
 
 /** What the next ID token says, beside what an honest one would. */
 export type Forgery = {

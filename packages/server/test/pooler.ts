@@ -1,5 +1,6 @@
 import net from 'node:net';
 import pg from 'pg';
+import { listen } from './listen.ts';
 
 /**
  * A pooler such as pgbouncer, which asks for no password. In transaction mode a client has a backend only until the end
@@ -7,7 +8,7 @@ import pg from 'pg';
  * that was free last goes to whoever asks next. Start-up options are refused.
  */
 export async function startPooler(databaseUrl: string, mode: 'session' | 'transaction') {
-  const sockets = new Set<net.Socket>();
+  const backends = new Set<net.Socket>();
   const free: net.Socket[] = [];
 
   async function takeBackend(): Promise<net.Socket> {
@@ -18,7 +19,7 @@ export async function startPooler(databaseUrl: string, mode: 'session' | 'transa
     await client.connect();
     const backend = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
     backend.removeAllListeners('data');
-    sockets.add(backend);
+    backends.add(backend);
     return backend;
   }
 
@@ -49,7 +50,6 @@ export async function startPooler(databaseUrl: string, mode: 'session' | 'transa
   }
 
   const server = net.createServer((client) => {
-    sockets.add(client.on('error', () => {}));
     client.once('data', (startup: Buffer) => {
       client.pause();
       if (startup.includes('\0options\0')) {
@@ -60,14 +60,14 @@ export async function startPooler(databaseUrl: string, mode: 'session' | 'transa
       serve(client).catch(() => client.destroy());
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listening = await listen(server);
   const url = new URL(databaseUrl);
-  url.port = String((server.address() as net.AddressInfo).port);
+  url.port = String(listening.port);
   return {
     url: url.href,
     async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
+      for (const backend of backends) backend.destroy();
+      await listening.close();
     },
   };
 }

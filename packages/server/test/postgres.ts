@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -28,6 +28,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await first.stop();
   const preparedCluster = join(dataDir, 'prepared');
   await copyCluster(join(dataDir, 'postgres'), preparedCluster);
+  // To prove its password took 4 of the 11 ms of CPU time of a connection. Roles that tests make prove theirs.
+  const access = ['host all svcctl 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256'];
+  await writeFile(join(dataDir, 'postgres', 'pg_hba.conf'), `${access.join('\n')}\n`);
 
   const postgres = await start();
   const open = (name: string) => {

@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import {
   CreateMultipartUploadCommand,
@@ -7,6 +6,7 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import { createGate } from '../src/kernel/gate.ts';
+import { listen } from './listen.ts';
 import { type FoundS3, startRealS3 } from './real-s3.mjs';
 import {
   forward,
@@ -50,8 +50,8 @@ export async function startS3(found?: FoundS3): Promise<TestS3> {
       response.destroy(),
     );
   });
-  await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
+  const listening = await listen(gate);
+  const endpoint = `http://127.0.0.1:${listening.port}`;
   const restore = setEnvironment(backend.environment);
   const urlOf = (prefix: string, name?: string) => backend.urlOf(prefix, endpoint, name);
 
@@ -78,7 +78,7 @@ export async function startS3(found?: FoundS3): Promise<TestS3> {
     beginUpload: backend.beginUpload,
     async close() {
       restore();
-      await closeServer(gate);
+      await listening.close();
       await backend.close();
     },
   };
@@ -159,10 +159,4 @@ function setEnvironment(values: Record<string, string>): () => void {
       else process.env[name] = value;
     }
   };
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
-  server.closeAllConnections();
-  await closed;
 }

@@ -1,4 +1,5 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
+import { listen } from './listen.ts';
 
 /** A message as a server of SMTP took it. */
 type ReceivedMail = {
@@ -24,7 +25,6 @@ export type SmtpReceiver = {
 /** A real receiver of e-mail on 127.0.0.1: as much of RFC 5321 as one sender needs. */
 export async function startSmtpReceiver(): Promise<SmtpReceiver> {
   const mails: ReceivedMail[] = [];
-  const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
   let refused: Readonly<Record<string, string>> = {};
   const usual: Readonly<Record<string, string>> = {
@@ -38,8 +38,6 @@ export async function startSmtpReceiver(): Promise<SmtpReceiver> {
     RSET: '250 ok',
   };
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket)).on('error', () => {});
     let buffer = '';
     let mail = { from: '', to: [] as string[], auth: null as string | null };
     let isData = false;
@@ -73,9 +71,9 @@ export async function startSmtpReceiver(): Promise<SmtpReceiver> {
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     mails,
     refuse(answers) {
       refused = answers;
@@ -90,10 +88,7 @@ export async function startSmtpReceiver(): Promise<SmtpReceiver> {
         waiting.add(check);
         check();
       }),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

@@ -4,15 +4,17 @@ import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict, Page } from '../api/types.ts';
 import { auditFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
-import { formatCount } from '../ui/format.ts';
+import { formatClock, formatCount, formatInstant, type Zone } from '../ui/format.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import { ListBar } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
 import { CutText } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
 import { type Column, offered } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { FilteredList } from '../ui/table/filtered-list.tsx';
+import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import accessClasses from './access.module.css';
 import type { AccessPlace } from './search.ts';
 import { namesIn, sentenceOf } from './sentence.ts';
@@ -28,18 +30,34 @@ export function AuditView({ page, views }: { page: AccessPlace; views: ReactNode
   // A token that was revoked is in no list, but its entries stay.
   const tokens = useTokens().data?.data ?? [];
   const names = Object.fromEntries(tokens.map(({ id, name }) => [id, name]));
-  const columns = useMemo(() => columnsFor(entries ?? []), [entries]);
+  const [zone] = useZone();
+  const columns = useMemo(() => columnsFor(entries ?? [], zone), [entries, zone]);
+  const { actor } = useSession();
   const check = useAct({
     call: () => api.post<AuditVerdict>('/audit/verify', {}),
     failed: 'Not verified',
   });
   return (
     <>
-      <ListBar left={views} queries={[list]} before={<Verdict verdict={check.data} />}>
+      <ListBar
+        left={views}
+        queries={[list]}
+        before={<Verdict verdict={check.data} at={check.submittedAt} />}
+      >
         <Button loading={check.isPending} onClick={() => check.mutate()}>
           Verify the log
         </Button>
       </ListBar>
+      {check.data === undefined && actor.tenants === null && (
+        <p
+          className="line-under muted small flex-none"
+          style={{ padding: '6px var(--mantine-spacing-md)' }}
+        >
+          The service seals the log as it grows, and OVERVIEW says when it is not what was sealed.
+          When all of it was last verified, and by whom, is not recorded: press VERIFY THE LOG, or
+          run <code>svcctl audit verify</code>.
+        </p>
+      )}
       {check.data?.ok === false && (
         <ul className={`line-under ${accessClasses.problems}`}>
           {check.data.problems.map(({ message }) => (
@@ -67,22 +85,22 @@ export function AuditView({ page, views }: { page: AccessPlace; views: ReactNode
   );
 }
 
-/** What a verification found, in words with a shape and a colour. */
-function Verdict({ verdict }: { verdict: AuditVerdict | undefined }): ReactNode {
-  const text =
-    verdict === undefined
-      ? ''
-      : verdict.ok
-        ? `Chain verified, ${formatCount(verdict.entries)} entries`
-        : `The log differs in ${formatCount(verdict.problem_count)}`;
+/** What a verification found that was asked for at a time in milliseconds, in words with a shape and a colour. */
+function Verdict(props: { verdict: AuditVerdict | undefined; at: number }): ReactNode {
+  const { verdict, at } = props;
+  const [zone] = useZone();
+  if (verdict === undefined) return <span role="status" />;
+  const text = verdict.ok
+    ? `Chain verified, ${formatCount(verdict.entries)} entries`
+    : `The log differs in ${formatCount(verdict.problem_count)}`;
   return (
     <span
       role="status"
-      className={`mark ${verdict === undefined ? 'muted' : verdict.ok ? 'ok' : 'danger'}`}
-      title={verdict === undefined ? '' : `Head: ${verdict.head}`}
+      className={`mark ${verdict.ok ? 'ok' : 'danger'}`}
+      title={`Head: ${verdict.head}`}
     >
-      {verdict !== undefined && (verdict.ok ? <CheckIcon /> : <WarningIcon />)}
-      {text}
+      {verdict.ok ? <CheckIcon /> : <WarningIcon />}
+      {`${text}, at ${formatClock(at, zone)} ${zoneName(zone)}`}
     </span>
   );
 }
@@ -108,10 +126,18 @@ const actions = {
 const column = columnsOf<AuditEntry>();
 
 /** The columns of a page, whose entries together know what ids are called. */
-function columnsFor(entries: readonly AuditEntry[]): readonly Column<AuditEntry>[] {
+function columnsFor(entries: readonly AuditEntry[], zone: Zone): readonly Column<AuditEntry>[] {
   const names = namesIn(entries);
   return [
-    column.moment('at', 'WHEN', 96, { card: 'note' }),
+    column.own('at', 'WHEN', 192, {
+      card: 'note',
+      cell: ({ at }) => (
+        <time
+          dateTime={at}
+          title={at}
+        >{`${formatInstant(at, zone).slice(0, 19)} ${zoneName(zone)}`}</time>
+      ),
+    }),
     column.text('actor', 'WHO', 144, { card: 'line', value: ({ actor }) => actor.name }),
     column.text('act', 'WHAT', 360, {
       isMain: true,

@@ -1,4 +1,4 @@
-import { Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeTarget, NewTarget } from '../api/types.ts';
@@ -12,7 +12,7 @@ import {
 import { ActionForm } from '../ui/form.tsx';
 import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
 import { useForm } from '../ui/use-form.ts';
-import { noticesKey } from './use-access.ts';
+import { noticesKey, useTargetTest } from './use-access.ts';
 import { addressOf } from './words.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
@@ -24,19 +24,29 @@ export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode 
       form={(onMade) => <TargetForm onMade={onMade} />}
       onClose={onClose}
     >
-      {(target) => (
-        <ShownOnce
-          secret={target.secret}
-          noun="secret"
-          {...(target.secret === null && { answer: 'Close' })}
-          onClose={onClose}
-        >
-          <strong>{addressOf(target)}</strong> is told from now on. TEST in the list tries it.
-          {target.secret !== null &&
-            ' Its receiver checks signatures with this secret. It shows this once: keep it now.'}
-        </ShownOnce>
-      )}
+      {(target) => <Made target={target} onClose={onClose} />}
     </MakePanel>
+  );
+}
+
+function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }): ReactNode {
+  const { isPending, mutate: test } = useTargetTest();
+  return (
+    <ShownOnce
+      secret={target.secret}
+      noun="secret"
+      {...(target.secret === null && { answer: 'Close' })}
+      others={
+        <Button loading={isPending} onClick={() => test(target)}>
+          Test it
+        </Button>
+      }
+      onClose={onClose}
+    >
+      <strong>{addressOf(target)}</strong> is told from now on.
+      {target.secret !== null &&
+        ' Its receiver checks signatures with this secret. It shows this once: keep it now.'}
+    </ShownOnce>
   );
 }
 
@@ -82,35 +92,38 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
   return (
     <ActionForm label="Tell somebody" {...form.sent} button="Tell from now on" isFaultAbove>
       <NativeSelect
-        label="How"
+        label="Told by"
         {...form.choice('kind')}
         data={[
-          { value: 'webhook', label: 'by webhook, signed' },
-          { value: 'email', label: 'by e-mail' },
+          { value: 'webhook', label: 'webhook, signed' },
+          { value: 'email', label: 'e-mail' },
         ]}
       />
       <TextInput
         label={isWebhook ? 'URL' : 'Address'}
-        placeholder={isWebhook ? 'https://pager.example.com/in' : 'ops@example.com'}
+        description={`Such as ${isWebhook ? 'https://pager.example.com/in' : 'ops@example.com'}`}
         maxLength={2000}
         {...form.text('address')}
       />
+      <NativeSelect
+        label="From severity"
+        {...form.choice('severity')}
+        data={[
+          { value: 'critical', label: 'critical: what cannot wait, such as a store that is lost' },
+          { value: 'warning', label: 'warning: also an endpoint that fails' },
+          { value: 'info', label: 'info: also an export that is done' },
+        ]}
+      />
       <TextInput
-        label="Only of the endpoints of a tenant"
-        description="For its own people: they read no commands, and get no link into the console."
-        placeholder="all that is told"
+        label="Tenant"
+        description="Such as TX, for its own people: they are told of its endpoints, without commands and links. Empty: of all, for operators"
         maxLength={128}
         {...form.text('tenant')}
-      />
-      <NativeSelect
-        label="What matters as much, or more"
-        {...form.choice('severity')}
-        data={['info', 'warning', 'critical']}
       />
       <Checkbox label="Of everything" {...form.box('isAll')} />
       {!values.isAll && (
         <Checkbox.Group
-          label="When"
+          label="Only when"
           value={[...values.kinds]}
           error={faults.kinds}
           onChange={(chosen) => set({ kinds: chosen })}

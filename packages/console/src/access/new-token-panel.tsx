@@ -11,6 +11,7 @@ import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import { useForm } from '../ui/use-form.ts';
 import { accessKey } from './use-access.ts';
+import { scopesText } from './words.ts';
 
 /** The form for a new token. When it is made, the panel shows it, this once. */
 export function NewTokenPanel({ onClose }: { onClose: () => void }): ReactNode {
@@ -98,10 +99,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         label="What it may do"
         {...form.choice('preset')}
         data={[
-          ...mayGive.map(([name, has]) => ({
-            value: name,
-            label: name === 'admin' ? 'admin: everything' : `${name}: ${has.join(', ')}`,
-          })),
+          ...mayGive.map(([name, has]) => ({ value: name, label: scopesText(has) })),
           { value: ownScopes, label: 'these scopes …' },
         ]}
       />

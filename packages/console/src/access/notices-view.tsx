@@ -1,45 +1,46 @@
 import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
-import type { Notice, NotifyTarget, NotifyTestResult, Page } from '../api/types.ts';
+import type { Notice, NotifyTarget, Page } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { Copied } from '../ui/copy-button.tsx';
+import { Drawer } from '../ui/drawer.tsx';
+import { copied, Facts } from '../ui/facts.tsx';
 import { visibleText } from '../ui/format.ts';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar } from '../ui/list-page.tsx';
-import { Moment } from '../ui/marks.tsx';
+import { Instant, Moment } from '../ui/marks.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
-import { noticesKey } from './use-access.ts';
-import { addressOf, kindsText, sendTexts, severityTexts } from './words.ts';
+import { noticesKey, useTargetTest } from './use-access.ts';
+import { addressOf, kindsText, sendTexts, severityTexts, troubledFirst } from './words.ts';
 
 /** Who is told of what is wrong, whether it arrives, and what was told lately. */
-export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
+export function NoticesView(props: {
+  views: ReactNode;
+  onNew: () => void;
+  /** The id of the notice in the panel. */
+  open: string | undefined;
+  onOpen: (id: string) => void;
+  onClose: () => void;
+}): ReactNode {
+  const { views, onNew, open } = props;
   const targets = useRead<{ data: NotifyTarget[] }>([...noticesKey, 'targets'], '/notify/targets');
   const notices = useRead<Page<Notice>>([...noticesKey, 'told'], '/notify/notices', {
     params: { limit: 100 },
   });
   const [asked, setAsked] = useState<NotifyTarget | null>(null);
   const close = useCallback(() => setAsked(null), []);
-  const { mutate: test } = useAct({
-    call: ({ id }: NotifyTarget) =>
-      api.post<NotifyTestResult>(`/notify/targets/${encodeURIComponent(id)}/test`, undefined),
-    onDone: ({ delivered, error, duration_ms }, target) =>
-      notify({
-        text: delivered
-          ? `The test reached ${addressOf(target)} in ${duration_ms} ms`
-          : `The test did not reach ${addressOf(target)}. ${error ?? ''}`,
-      }),
-    failed: 'Not tested',
-    changes: noticesKey,
-  });
+  const { mutate: test } = useTargetTest();
   const columns = useMemo(() => [...targetColumns, actionColumn(test, setAsked)], [test]);
-  const rows = targets.data?.data;
+  const rows = useMemo(() => troubledFirst(targets.data?.data ?? []), [targets.data]);
   const told = notices.data?.data;
   return (
     <>
@@ -60,7 +61,7 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
         list="notify-targets"
         label="Who is told"
         columns={columns}
-        rows={rows ?? []}
+        rows={rows}
         keyOf={idOf}
       />
       <h2 className={`flex-none muted small bold line-over ${accessClasses.heading}`}>
@@ -76,7 +77,12 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
         columns={noticeColumns}
         rows={told ?? []}
         keyOf={idOf}
+        open={open}
+        onOpen={props.onOpen}
       />
+      {open !== undefined && (
+        <NoticePanel key={open} id={open} notices={notices} onClose={props.onClose} />
+      )}
       {asked !== null && <RemoveDialog target={asked} onClose={close} />}
     </>
   );
@@ -89,7 +95,7 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
   target.text('kinds', 'OF', 160, { rank: 1, card: 'line', value: kindsText }),
   // Whose people are told, and of its endpoints alone.
   target.text('tenant', 'TENANT', 96, { rank: 3, card: 'line' }),
-  target.own('min_severity', 'FROM', 80, { card: 'line' }),
+  target.own('min_severity', 'FROM', 80, { card: 'fact' }),
   target.own('last_send', 'LAST', 176, {
     card: 'fact',
     cell: ({ last_send, enabled }) =>
@@ -174,6 +180,57 @@ const noticeColumns: readonly Column<Notice>[] = [
     cell: ({ ended_at }) => (ended_at === null ? 'not yet' : <Moment at={ended_at} />),
   }),
 ];
+
+/** What was noticed, whole: what to do about it, what to type, and where it shows. */
+function NoticePanel(props: {
+  id: string;
+  notices: UseQueryResult<Page<Notice>>;
+  onClose: () => void;
+}): ReactNode {
+  const { id, notices, onClose } = props;
+  const notice = notices.data?.data.find((each) => each.id === id);
+  // What to type stands at the end of the advice, where there is something.
+  const advice = notice?.advice ?? '';
+  const [, text = advice, command] = /^(.*) Next: (.+)\.$/s.exec(advice) ?? [];
+  return (
+    <Drawer
+      kind="NOTICE"
+      title={visibleText(notice?.title ?? id)}
+      id={id}
+      noun="notice"
+      query={notices}
+      rows={6}
+      onClose={onClose}
+    >
+      {() =>
+        notice === undefined ? (
+          <Empty title="It is not among the last notices" />
+        ) : (
+          <>
+            <p className="below-16">
+              {visibleText(text)} <a href={notice.place}>Look at it</a>
+            </p>
+            {command !== undefined && (
+              <div className="below-16">
+                <Copied text={command} />
+              </div>
+            )}
+            <Facts
+              facts={{
+                severity: notice.severity,
+                tenant: notice.tenant ?? undefined,
+                about: notice.subject === '' ? undefined : copied(notice.subject),
+                since: <Instant at={notice.since} />,
+                noticed: <Instant at={notice.told_at} />,
+                over: notice.ended_at === null ? 'not yet' : <Instant at={notice.ended_at} />,
+              }}
+            />
+          </>
+        )
+      }
+    </Drawer>
+  );
+}
 
 /** Asks before a target is removed. */
 function RemoveDialog(props: { target: NotifyTarget; onClose: () => void }): ReactNode {

@@ -13,7 +13,7 @@ import { NewTokenPanel, RotatePanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
 import { PortalView } from './portal-view.tsx';
 import { RightsView } from './rights-view.tsx';
-import { accessPanels, accessViews, adminViews, validateAccessSearch } from './search.ts';
+import { accessPanels, accessViews, validateAccessSearch, viewScopes } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
 
@@ -21,9 +21,12 @@ import { TokensView } from './tokens-view.tsx';
 export function AccessPage(): ReactNode {
   const page = usePageSearch('/access', validateAccessSearch, accessPanels);
   const [search, update, panel] = page;
-  const isAdmin = useSession().hasScope('admin');
-  const mayShow = accessViews.filter((each) => isAdmin || !adminViews.includes(each));
-  const view = mayShow.find((each) => each === search.view) ?? 'tokens';
+  const { hasScope } = useSession();
+  const mayShow = accessViews.filter((each) => {
+    const scope = viewScopes[each];
+    return scope === null || hasScope(scope);
+  });
+  const view = mayShow.find((each) => each === search.view) ?? mayShow[0] ?? 'rights';
   const chosen = useRef<typeof view | null>(null);
   const views = (
     <ViewSwitch
@@ -61,7 +64,15 @@ export function AccessPage(): ReactNode {
       )}
       {view === 'portal' && <PortalView views={views} onNew={() => panel.open('new-link')} />}
       {view === 'audit' && <AuditView page={page} views={views} />}
-      {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
+      {view === 'notices' && (
+        <NoticesView
+          views={views}
+          onNew={() => panel.open('new-target')}
+          open={panel.idOf('notice')}
+          onOpen={(id) => panel.open('notice', id)}
+          onClose={panel.close}
+        />
+      )}
       {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-link' && <NewLinkPanel onClose={panel.close} />}
       {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}

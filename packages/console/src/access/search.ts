@@ -1,3 +1,4 @@
+import type { Scope } from '../api/values.ts';
 import { auditFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 import type { PageSearch } from '../ui/use-search.ts';
@@ -13,8 +14,16 @@ export const accessViews = [
 ] as const;
 type AccessView = (typeof accessViews)[number];
 
-/** Those that only admins see. */
-export const adminViews: readonly AccessView[] = ['approvals', 'portal', 'notices'];
+/** The scope that each needs; null: any that opens the page. Of what waits, only admins see that of others. */
+export const viewScopes: Readonly<Record<AccessView, Scope | null>> = {
+  tokens: 'audit:read',
+  sessions: 'audit:read',
+  approvals: 'retention:manage',
+  portal: 'admin',
+  audit: 'audit:read',
+  notices: 'admin',
+  rights: null,
+};
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
 type AccessSearch = ListSearch<typeof auditFilters> & {
@@ -22,7 +31,7 @@ type AccessSearch = ListSearch<typeof auditFilters> & {
   view?: AccessView;
 };
 
-/** The panels of ACCESS: what can be made, `rotate` for the secret of a token, and entries of the log by place. */
+/** The panels of ACCESS: what can be made, `rotate` for the secret of a token, entries of the log by place, and notices. */
 export const accessPanels = [
   'new-token',
   'rotate',
@@ -30,6 +39,7 @@ export const accessPanels = [
   'new-link',
   'entry',
   'new-target',
+  'notice',
 ] as const;
 
 /** The state of the page, with its panel. */

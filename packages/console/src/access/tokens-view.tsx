@@ -5,16 +5,17 @@ import type { AccessToken } from '../api/types.ts';
 import type { Scope } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
 import { ListBar, NewButton } from '../ui/list-page.tsx';
-import { CutText, Moment } from '../ui/marks.tsx';
+import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
 import { useSession } from '../ui/session.ts';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { accessKey, useTokens } from './use-access.ts';
-import { asTree, revokedWith, scopesText, tenantsText } from './words.ts';
+import { asTree, isStale, leavesNoManager, revokedWith, scopesText, tenantsText } from './words.ts';
 
 type TreeRow = { token: AccessToken; depth: number };
 
@@ -75,9 +76,10 @@ const factColumns: readonly Column<TreeRow>[] = [
     ),
     value: ({ token }) => token.name,
   }),
-  column.own('scopes', 'SCOPES', 160, {
+  column.own('scopes', 'MAY', 160, {
     card: 'line',
-    cell: ({ token }) => <span title={token.scopes.join(', ')}>{scopesText(token)}</span>,
+    cell: ({ token }) => <CutText text={scopesText(token.scopes)} end="" />,
+    shown: ({ token }) => scopesText(token.scopes),
     value: ({ token }) => token.scopes.join(' '),
   }),
   column.text('tenants', 'TENANTS', 112, {
@@ -88,9 +90,10 @@ const factColumns: readonly Column<TreeRow>[] = [
     rank: 3,
     value: ({ token }) => token.addresses?.join(', ') ?? null,
   }),
-  column.moment('last_used_at', 'LAST USED', 96, {
+  column.own('last_used_at', 'LAST USED', 112, {
     card: 'fact',
-    value: ({ token }) => token.last_used_at,
+    cell: ({ token }) => <LastUse token={token} />,
+    value: ({ token }) => token.last_used_at ?? '',
   }),
   column.own('expires_at', 'EXPIRES', 96, {
     card: 'fact',
@@ -103,7 +106,8 @@ const factColumns: readonly Column<TreeRow>[] = [
     value: ({ token }) => token.expires_at,
   }),
   column.own('creator', 'MADE BY', 112, {
-    rank: 2,
+    rank: 1,
+    card: 'fact',
     cell: ({ token }) =>
       token.creator === null ? (
         <span
@@ -121,8 +125,21 @@ const factColumns: readonly Column<TreeRow>[] = [
       ),
     value: ({ token }) => token.creator?.name ?? null,
   }),
-  column.moment('created_at', 'MADE', 88, { rank: 1, value: ({ token }) => token.created_at }),
+  column.moment('created_at', 'MADE', 88, { rank: 2, value: ({ token }) => token.created_at }),
 ];
+
+/** When a token was used last; a mark says that it may be forgotten. */
+function LastUse({ token }: { token: AccessToken }): ReactNode {
+  const { last_used_at: at } = token;
+  const text = at === null ? 'never' : <Moment at={at} />;
+  if (!isStale(token, usePageNow())) return text;
+  return (
+    <span className="mark warn" title="Not used for 90 days: revoke it, if nobody needs it">
+      <WarningIcon />
+      {text}
+    </span>
+  );
+}
 
 function actionColumn(
   onRevoke: (token: AccessToken) => void,
@@ -164,7 +181,7 @@ function actionColumn(
   ));
 }
 
-/** Asks before a token is revoked, and says which others go with it. */
+/** Asks before a token is revoked, and says which others go with it, and whom that locks out. */
 function RevokeDialog(props: {
   token: AccessToken;
   tokens: readonly AccessToken[];
@@ -177,7 +194,9 @@ function RevokeDialog(props: {
     failed: `Not revoked: ${name}`,
     changes: accessKey,
   });
+  const { actor } = useSession();
   const others = revokedWith(props.token, props.tokens);
+  const own = [props.token, ...others].find((each) => each.id === actor.id);
   return (
     <ConfirmDialog
       title="Revoke this token?"
@@ -193,6 +212,18 @@ function RevokeDialog(props: {
         <p>
           With it {others.length === 1 ? 'goes the token' : `go ${others.length} tokens`} that it
           made: {others.map((other) => other.name).join(', ')}.
+        </p>
+      )}
+      {own !== undefined && (
+        <p>
+          <strong>{own === props.token ? 'This' : own.name} is the token you signed in with</strong>
+          : you will be signed out.
+        </p>
+      )}
+      {leavesNoManager([props.token, ...others], props.tokens, Date.now()) && (
+        <p>
+          <strong>No token is left then that can manage tokens.</strong> On the machine of the
+          service, <code>svcctl tokens create --local --name NAME --preset admin</code> makes one.
         </p>
       )}
     </ConfirmDialog>

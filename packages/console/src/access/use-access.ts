@@ -1,8 +1,16 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
-import type { AccessToken, AuditEntry, Page } from '../api/types.ts';
+import type {
+  AccessToken,
+  AuditEntry,
+  NotifyTarget,
+  NotifyTestResult,
+  Page,
+} from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { neverStale, useRead } from '../ui/poll.tsx';
-import { entryKeyOf } from './words.ts';
+import { notify } from '../ui/toasts.tsx';
+import { addressOf, entryKeyOf } from './words.ts';
 
 /** The query key of everything about access. */
 export const accessKey = ['access'] as const;
@@ -12,6 +20,22 @@ export const noticesKey = [...accessKey, 'notices'] as const;
 /** Reads all tokens that are not revoked. */
 export function useTokens(): UseQueryResult<Page<AccessToken>> {
   return useRead([...accessKey, 'tokens'], '/tokens');
+}
+
+/** Sends a test to a target of notices, and tells how it went. */
+export function useTargetTest() {
+  return useAct({
+    call: ({ id }: NotifyTarget) =>
+      api.post<NotifyTestResult>(`/notify/targets/${encodeURIComponent(id)}/test`, undefined),
+    onDone: ({ delivered, error, duration_ms }, target) =>
+      notify({
+        text: delivered
+          ? `The test reached ${addressOf(target)} in ${duration_ms} ms`
+          : `The test did not reach ${addressOf(target)}. ${error ?? ''}`,
+      }),
+    failed: 'Not tested',
+    changes: noticesKey,
+  });
 }
 
 /** As many entries as a page may have. */

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { asTree, browserText, changesOf, presetOf, revokedWith } from './words.ts';
+import {
+  asTree,
+  browserText,
+  changesOf,
+  isStale,
+  leavesNoManager,
+  presetOf,
+  revokedWith,
+  scopesText,
+  troubledFirst,
+} from './words.ts';
 
 const plain = {
   scopes: ['admin' as const],
@@ -22,6 +32,11 @@ describe('tokens', () => {
   it('are called by the preset that has exactly their scopes', () => {
     expect(presetOf(['analytics:read', 'enrichment:read'])).toBe('support-readonly');
     expect(presetOf(['enrichment:read'])).toBeUndefined();
+    expect(scopesText(['analytics:read', 'enrichment:read'])).toBe(
+      'support-readonly: analytics:read, enrichment:read',
+    );
+    expect(scopesText(['enrichment:read'])).toBe('enrichment:read');
+    expect(scopesText(['admin'])).toBe('admin: everything');
   });
 
   it('stand below those that made them, also when the maker is gone', () => {
@@ -45,6 +60,42 @@ describe('tokens', () => {
     const made = token('made', 'lesser', { scopes: ['audit:read'] });
     expect(revokedWith(lesser, [...all, lesser, made])).toEqual([made]);
   });
+
+  it('are stale once nobody has used or made them for 90 days, while they hold', () => {
+    const now = Date.parse('2026-04-02T00:00:00Z');
+    const used = '2026-04-01T00:00:00.000000Z';
+    expect(isStale(token('old', null), now)).toBe(true);
+    expect(isStale(token('used', null, { last_used_at: used }), now)).toBe(false);
+    expect(isStale(token('new', null, { created_at: used }), now)).toBe(false);
+    expect(isStale(token('over', null, { expires_at: used }), now)).toBe(false);
+  });
+
+  it('lock out whoever would manage them when the last goes that reaches all and has not expired', () => {
+    const now = Date.parse('2026-03-05T00:00:00Z');
+    const free = token('free', null);
+    const manager = token('manager', null, { scopes: ['tokens:manage'] });
+    const others = [
+      token('bound', null, { tenants: ['TX'] }),
+      token('old', null, { expires_at: '2026-03-04T00:00:00.000000Z' }),
+      token('reader', null, { scopes: ['audit:read'] }),
+    ];
+    expect(leavesNoManager([free], [free, ...others], now)).toBe(true);
+    expect(leavesNoManager([free], [free, manager, ...others], now)).toBe(false);
+    expect(leavesNoManager([free, manager], [free, manager, ...others], now)).toBe(true);
+    expect(leavesNoManager(others, [free, ...others], now)).toBe(false);
+    expect(leavesNoManager(others, others, now)).toBe(false);
+  });
+});
+
+it('puts the targets first that are to be told and are not reached, and leaves the others in their order', () => {
+  const send = { at: '', attempts: 8, error: null, is_test: false };
+  const all = [
+    { id: 'new', enabled: true, last_send: null },
+    { id: 'off', enabled: false, last_send: { ...send, state: 'given_up' as const } },
+    { id: 'told', enabled: true, last_send: { ...send, state: 'delivered' as const } },
+    { id: 'lost', enabled: true, last_send: { ...send, state: 'given_up' as const } },
+  ];
+  expect(troubledFirst(all).map(({ id }) => id)).toEqual(['lost', 'new', 'off', 'told']);
 });
 
 describe('the changes of an entry', () => {

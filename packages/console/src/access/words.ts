@@ -1,5 +1,7 @@
 import type { AccessToken, AuditEntry, NotifyTarget } from '../api/types.ts';
 import {
+  dayMillis,
+  includesScope,
   noticeTexts,
   type Preset,
   presets,
@@ -20,9 +22,22 @@ export function entryKeyOf({ id, place }: Pick<AuditEntry, 'id' | 'place'>): str
   return place === null ? `id ${id}` : String(place);
 }
 
-/** What a token may do, in few words: its preset, or else its scopes. */
-export function scopesText({ scopes }: Pick<AccessToken, 'scopes'>): string {
-  return presetOf(scopes) ?? scopes.join(', ');
+/** What a token may do: its preset, if it has one, and its scopes. */
+export function scopesText(scopes: readonly Scope[]): string {
+  const preset = presetOf(scopes);
+  if (preset === 'admin') return 'admin: everything';
+  return [preset, scopes.join(', ')].filter(Boolean).join(': ');
+}
+
+const staleMillis = 90 * dayMillis;
+
+/** Whether a token that holds was neither used nor made within 90 days: svcctl doctor names the same. */
+export function isStale(
+  { created_at, last_used_at, expires_at }: AccessToken,
+  nowMillis: number,
+): boolean {
+  const isExpired = expires_at !== null && Date.parse(expires_at) <= nowMillis;
+  return !isExpired && Date.parse(last_used_at ?? created_at) < nowMillis - staleMillis;
 }
 
 /** The tenants of a token; `all` when it is not limited. */
@@ -54,6 +69,19 @@ export function revokedWith(
   if (tenants === null && expiry === null && scopes.includes('admin')) return [];
   const made = tokens.filter(({ creator }) => creator?.id === token.id);
   return made.flatMap((child) => [child, ...revokedWith(child, tokens)]);
+}
+
+/** Whether none of the tokens can manage those of all tenants any more once these are revoked, of which one can. */
+export function leavesNoManager(
+  gone: readonly AccessToken[],
+  tokens: readonly AccessToken[],
+  nowMillis: number,
+): boolean {
+  const isManager = ({ scopes, tenants, expires_at: expiry }: AccessToken) =>
+    includesScope(scopes, 'tokens:manage') &&
+    tenants === null &&
+    (expiry === null || Date.parse(expiry) > nowMillis);
+  return gone.some(isManager) && !tokens.some((each) => isManager(each) && !gone.includes(each));
 }
 
 /** A difference between what something was and what it has become. */
@@ -111,6 +139,14 @@ export function browserText(userAgent: string | null): string {
 /** Where a target is. */
 export function addressOf({ url, to }: Pick<NotifyTarget, 'url' | 'to'>): string {
   return url ?? to ?? '';
+}
+
+/** The targets in their order, but those first that are to be told and are not reached. */
+export function troubledFirst<T extends Pick<NotifyTarget, 'enabled' | 'last_send'>>(
+  targets: readonly T[],
+): T[] {
+  const isTroubled = ({ enabled, last_send }: T) => enabled && last_send?.state === 'given_up';
+  return targets.toSorted((one, other) => Number(isTroubled(other)) - Number(isTroubled(one)));
 }
 
 /** What a target is told of. */

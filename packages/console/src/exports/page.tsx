@@ -2,13 +2,14 @@ import { type ReactNode, useRef } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { CancelQuestion } from '../ui/cancel-job.tsx';
 import { noneOf } from '../ui/hash-state.ts';
-import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
+import { ListPage, NewButton, ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import { idOf } from '../ui/table/column.ts';
 import { FilteredList } from '../ui/table/filtered-list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import { exportColumns } from './exports-table.tsx';
+import { NewExportPanel } from './new-export-panel.tsx';
 import { NewSchedulePanel } from './new-schedule-panel.tsx';
 import { ScheduleDrawer } from './schedule-drawer.tsx';
 import { SchedulesView } from './schedules-view.tsx';
@@ -52,6 +53,7 @@ export function ExportsPage(): ReactNode {
         {schedule !== undefined && (
           <ScheduleDrawer id={schedule} isAdmin={isAdmin} onClose={panel.close} />
         )}
+        {panel.place?.kind === 'new-export' && <NewExportPanel onClose={panel.close} />}
         {panel.place?.kind === 'new-schedule' && isAdmin && (
           <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.replace('schedule', id)} />
         )}
@@ -64,6 +66,8 @@ export function ExportsPage(): ReactNode {
 function JobsView({ page, views }: { page: ExportsPlace; views: ReactNode }): ReactNode {
   const list = useExports(page[0]);
   const rows = list.data?.data ?? [];
+  // What there is to export is told only to those who read records.
+  const mayChoose = useSession().hasScope('enrichment:read');
   return (
     <FilteredList
       page={page}
@@ -71,19 +75,20 @@ function JobsView({ page, views }: { page: ExportsPlace; views: ReactNode }): Re
       label="Export jobs"
       one="export"
       views={views}
+      actions={mayChoose && <NewButton what="export" onClick={() => page[2].open('new-export')} />}
       millis={rows.some(isOpen) ? followMillis : undefined}
       columns={exportColumns}
       keyOf={idOf}
       query={list}
       filters={exportFilters}
       searched="tenant"
-      words={{ advice: howToExport }}
+      words={mayChoose ? { advice: howToExport } : {}}
     />
   );
 }
 
 const howToExport = (
   <p>
-    Choose a node in <a href="#/records">RECORDS</a> and export it as a job: it appears here.
+    NEW EXPORT, or EXPORT… at a node of <a href="#/records">RECORDS</a>: as a job it appears here.
   </p>
 );

@@ -118,12 +118,14 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
   const { last_run: last, id } = schedule;
   // The schema of a schedule says only that it is an object.
   const request = schedule.request as ExportRequest;
+  // A run whose file was erased since had gone well.
+  const isErased = last?.state === 'erased';
   return (
     <>
       <p role="status" className="below-16">
         <ScheduleMark state={schedule.state} />
       </p>
-      {last?.error != null && (
+      {last?.error != null && !isErased && (
         <div className="note-box alarm below-16" role="alert">
           <WarningIcon />
           <p>{last.error}</p>
@@ -156,6 +158,7 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
             'fit no column': last.misfits === null ? undefined : formatCount(last.misfits),
             skipped: last.skipped === null ? undefined : formatCount(last.skipped),
             folder: copied(last.delivered_to),
+            'since then': isErased ? last.error : undefined,
             delivered: last.delivered_at === null ? 'not yet' : <At at={last.delivered_at} />,
             'all runs': <a href={`#/exports${stringifySearch({ schedule: id })}`}>in the list</a>,
           }}

@@ -11,8 +11,8 @@ export type ExportsSearch = ListSearch<typeof exportFilters> & {
   view?: ExportsView;
 };
 
-/** The panels of the page: an export job or a schedule, by its id, and a new schedule. */
-export const exportsPanels = ['export', 'schedule', 'new-schedule'] as const;
+/** The panels of the page: an export job or a schedule, by its id, and a new one of either. */
+export const exportsPanels = ['export', 'schedule', 'new-export', 'new-schedule'] as const;
 
 /** The state of the page, with its panel. */
 export type ExportsPlace = PageSearch<ExportsSearch, (typeof exportsPanels)[number]>;

@@ -11,6 +11,7 @@ import type {
   Endpoint,
   ExportJob,
   IncidentDetail,
+  ListedJob,
   Page,
   Replay,
   RetentionMove,
@@ -69,6 +70,11 @@ const finders: Readonly<Record<IdKind['prefix'], Find>> = {
     note: `version of ${tenant}${count === null ? '' : `, ${countOf(count, 'record')}`}`,
     href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
   })),
+  cnt: one<ListedJob>('/jobs', ({ summary, state }, id) => ({
+    name: summary,
+    note: `job, ${state}`,
+    href: jobHref(id),
+  })),
   tag: findTag,
   mov: one<RetentionMove>('/retention/moves', ({ kind, tenant, state }, id) => ({
     name: `${kind} of ${tenant}`,
@@ -117,7 +123,7 @@ const finders: Readonly<Record<IdKind['prefix'], Find>> = {
 };
 
 const mostRecords = 8;
-/** A look goes through a million hot records, and all cold ones. */
+/** A look finds all hot records of an event by an index, and looks into as many segments as a request may. */
 const mostLooks = 50;
 
 /** The records of an event, wherever they are. */

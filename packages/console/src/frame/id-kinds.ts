@@ -8,6 +8,7 @@ export const idKinds = [
   { prefix: 'ep', noun: 'endpoint', scope: 'webhooks:read' },
   { prefix: 'exp', noun: 'export', scope: 'analytics:read' },
   { prefix: 'ver', noun: 'dataset version', scope: 'enrichment:read' },
+  { prefix: 'cnt', noun: 'count of records', scope: 'enrichment:read' },
   { prefix: 'tag', noun: 'tag', scope: 'enrichment:read' },
   { prefix: 'mov', noun: 'move', scope: 'enrichment:read' },
   { prefix: 'run', noun: 'retention run', scope: 'enrichment:read' },

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { SignInPurpose } from '../api/values.ts';
 import { signInFailure } from '../ui/outage.ts';
@@ -13,6 +13,13 @@ const placeKey = 'svcctl.sign-in.from';
 /** Sends this page to the identity server; it comes back to the sign-in page, and then to `from`. */
 export function IdentityButton({ from }: { from?: string | undefined }): ReactNode {
   const identity = useIdentity();
+  const button = useRef<HTMLButtonElement>(null);
+  // The field for a token had the focus while nobody knew of the identity server; what is typed there goes on.
+  useEffect(() => {
+    const at = document.activeElement;
+    if (identity === null) return;
+    if (!(at instanceof HTMLInputElement && at.value !== '')) button.current?.focus();
+  }, [identity]);
   const going = useMutation({
     mutationFn: async () => {
       if (from === undefined) sessionStorage.removeItem(placeKey);
@@ -25,7 +32,13 @@ export function IdentityButton({ from }: { from?: string | undefined }): ReactNo
   if (identity === null) return null;
   return (
     <Choice error={going.error}>
-      <Button variant="filled" fullWidth loading={going.isPending} onClick={() => going.mutate()}>
+      <Button
+        ref={button}
+        variant="filled"
+        fullWidth
+        loading={going.isPending}
+        onClick={() => going.mutate()}
+      >
         Sign in with {identity.name}
       </Button>
     </Choice>

@@ -1,15 +1,19 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { modKeyName } from '../ui/keys.ts';
+import type { PagePath } from '../ui/use-search.ts';
 import classes from './key-help.module.css';
 import { pages } from './pages.ts';
 
-/** The overlay that lists all keys. */
+/** The overlay that lists all keys, those of this page first. */
 export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => void }): ReactNode {
+  const [, path] = /^#([^?]*)/.exec(window.location.hash) ?? [];
+  const isHere = ({ of = [] }: KeyGroup) => of.some((page) => page === path);
+  const groups = keyGroups.toSorted((a, b) => Number(isHere(b)) - Number(isHere(a)));
   return (
     <Modal opened={opened} onClose={onClose} size={760} lockScroll title="Keys">
       <div className={classes.groups}>
-        {keyGroups.map(({ name, lines }) => (
+        {groups.map(({ name, lines }) => (
           <section key={name} className={classes.group}>
             <h3>{name}</h3>
             <dl>
@@ -54,7 +58,12 @@ type KeyLine = {
 };
 
 /** Keys that are listed under one heading. */
-type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
+type KeyGroup = {
+  readonly name: string;
+  /** The pages that have them; without it they are for all. */
+  readonly of?: readonly PagePath[];
+  readonly lines: readonly KeyLine[];
+};
 
 /** All keys of the console. A test presses each line: e2e/slow/console/keys.test.ts. */
 const keyGroups: readonly KeyGroup[] = [
@@ -74,6 +83,7 @@ const keyGroups: readonly KeyGroup[] = [
   },
   {
     name: 'In the search of RECORDS',
+    of: ['/records'],
     lines: [
       { keys: ['↓'], text: 'To the tree' },
       { keys: ['Esc'], text: 'Empty the search' },
@@ -81,6 +91,7 @@ const keyGroups: readonly KeyGroup[] = [
   },
   {
     name: 'On the bars of days or months',
+    of: ['/records', '/retention'],
     lines: [
       { keys: ['←', '→'], text: 'Previous, next day or month' },
       { keys: ['Home', 'End'], text: 'First, last day or month' },
@@ -92,6 +103,7 @@ const keyGroups: readonly KeyGroup[] = [
   },
   {
     name: 'In the tree of RECORDS',
+    of: ['/records'],
     lines: [
       { keys: ['↑', '↓'], text: 'Previous, next line' },
       { keys: ['PgUp', 'PgDn'], text: 'A screen up, down' },
@@ -103,7 +115,11 @@ const keyGroups: readonly KeyGroup[] = [
       { keys: ['a … z'], text: 'Jump to a name' },
     ],
   },
-  { name: 'On the chosen node of RECORDS', lines: [{ keys: ['t'], text: 'Tag its days' }] },
+  {
+    name: 'On the chosen node of RECORDS',
+    of: ['/records'],
+    lines: [{ keys: ['t'], text: 'Tag its days' }],
+  },
   {
     name: 'In the calendar of days',
     lines: [
@@ -115,7 +131,11 @@ const keyGroups: readonly KeyGroup[] = [
       { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to it' },
     ],
   },
-  { name: 'On the edge of the tree', lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }] },
+  {
+    name: 'On the edge of the tree',
+    of: ['/records'],
+    lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }],
+  },
   { name: 'On the edge of a panel', lines: [{ keys: ['←', '→'], text: 'Wider, narrower panel' }] },
   {
     name: 'In the head of a list',
@@ -126,32 +146,18 @@ const keyGroups: readonly KeyGroup[] = [
     ],
   },
   {
-    name: 'In the table of records',
+    name: 'In a list',
+    of: pages.map(({ path }) => path).filter((path) => path !== '/'),
     lines: [
-      { keys: ['k', 'j'], text: 'Previous, next record' },
+      { keys: ['k', 'j'], text: 'Previous, next row' },
       { keys: ['↑', '↓'], text: 'The same, from a row' },
-      { keys: ['Enter'], text: 'Open the record' },
-    ],
-  },
-  {
-    name: 'In the lists of JOBS and EXPORTS',
-    lines: [
-      { keys: ['k', 'j'], text: 'Previous, next job' },
-      { keys: ['Enter'], text: 'Open the job' },
-    ],
-  },
-  {
-    name: 'In the lists of RETENTION',
-    lines: [
-      { keys: ['k', 'j'], text: 'Previous, next tenant or move' },
-      { keys: ['Enter'], text: 'Open it' },
+      { keys: ['Enter'], text: 'Open the row' },
     ],
   },
   {
     name: 'In the lists of webhooks',
+    of: ['/dlq', '/deliveries'],
     lines: [
-      { keys: ['k', 'j'], text: 'Previous, next row' },
-      { keys: ['Enter'], text: 'Open the row' },
       { keys: ['r'], text: 'Retry the row' },
       { keys: ['x', 'Space'], text: 'Select the row' },
       { keys: ['Shift', 'X'], joint: '+', text: 'All rows up to it' },

@@ -25,6 +25,8 @@ export type ConsolePage = {
   readonly key: string;
   /** The scope without which the page shows nothing; null: it shows what the token may see. */
   readonly scope: Scope | null;
+  /** Another scope with which it shows a part. */
+  readonly orScope?: Scope;
   readonly Icon: FunctionComponent;
 };
 
@@ -133,6 +135,8 @@ export const pageGroups: readonly PageGroup[] = [
         purpose: 'Let people in and out, and see who did what',
         key: 'a',
         scope: 'audit:read',
+        // Who asks for what another must confirm withdraws it there.
+        orScope: 'retention:manage',
         Icon: AccessIcon,
       },
     ],

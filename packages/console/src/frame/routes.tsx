@@ -88,7 +88,7 @@ function pageRoute<const Path extends ConsolePage['path'], Search extends object
   Page: typeof OverviewPage,
   validateSearch: (raw: Raw) => Search,
 ) {
-  const scope = pages.find((page) => page.path === path)?.scope ?? null;
+  const { scope = null, orScope } = pages.find((page) => page.path === path) ?? {};
   return createRoute({
     getParentRoute: () => framedRoute,
     path,
@@ -99,7 +99,7 @@ function pageRoute<const Path extends ConsolePage['path'], Search extends object
       scope === null ? (
         <Page />
       ) : (
-        <RequireScope scope={scope}>
+        <RequireScope scope={scope} orScope={orScope}>
           <Page />
         </RequireScope>
       ),
@@ -172,7 +172,7 @@ function Ahead(): null {
     ...(hasScope('incidents:read') ? [IncidentsPage] : []),
     ...(hasScope('webhooks:read') ? [DeliveriesPage, EndpointsPage] : []),
     ...(hasScope('admin') ? [DlqPage] : []),
-    ...(hasScope('audit:read') ? [AccessPage] : []),
+    ...(hasScope('audit:read') || hasScope('retention:manage') ? [AccessPage] : []),
   ]);
   return null;
 }
@@ -182,16 +182,22 @@ function PageFault({ error, reset }: ErrorComponentProps): ReactNode {
   return <FailurePanel error={fault} onRetry={reset} />;
 }
 
-/** Shows its children if the token has the scope, and otherwise says which scope is needed. */
-function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
+/** Shows its children if the token has one of the scopes, and otherwise says which scope is needed. */
+function RequireScope(props: {
+  scope: Scope;
+  orScope: Scope | undefined;
+  children: ReactNode;
+}): ReactNode {
+  const { scope, orScope = scope } = props;
   const { hasScope } = useSession();
-  return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;
+  return hasScope(scope) || hasScope(orScope) ? props.children : <NoAccess scope={scope} />;
 }
 
 /** The page that a token without the scope sees instead: it says who can help. */
 function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const { actor, signOut } = useSession();
   const { history } = useRouter();
+  const isPerson = actor.kind === 'person';
   const preset = presetWith(scope);
   const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
   const command = `svcctl tokens create --name NAME ${grant}`;
@@ -199,19 +205,23 @@ function NoAccess({ scope }: { scope: Scope }): ReactNode {
     <section className="message">
       <h2>This page needs the scope {scope}</h2>
       <p>
-        You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}. An admin
-        can make a token that may see it:
+        You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}.{' '}
+        {isPerson
+          ? 'SVC_OIDC_GROUPS says what your groups may see: ask to be put into another, and sign in anew.'
+          : 'An admin can make a token that may see it:'}
       </p>
-      <div className="copied gap-8 break above-8 below-16">
-        <code>{command}</code>
-        <CopyButton value={command} label="Copy the command" />
-      </div>
+      {!isPerson && (
+        <div className="copied gap-8 break above-8 below-16">
+          <code>{command}</code>
+          <CopyButton value={command} label="Copy the command" />
+        </div>
+      )}
       <button
         type="button"
         className="link-button"
         onClick={() => void signOut(history.location.href)}
       >
-        Sign in with another token
+        {isPerson ? 'Sign in anew' : 'Sign in with another token'}
       </button>
     </section>
   );

@@ -102,7 +102,7 @@ const schemes = [
   { value: 'auto', label: 'As the system', Icon: SystemIcon },
 ] as const;
 
-/** The key under which this browser stores the choice of light or dark. */
+/** The key under which this browser stores the choice of light or dark. The script in index.html reads it, too. */
 export const colorSchemeKey = 'svcctl.theme';
 
 /** The choice of light, dark, or whatever the system uses. */

@@ -1,9 +1,23 @@
 import { Fragment, type ReactNode, useMemo } from 'react';
 import type { Endpoint, Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import type { Bar, Series } from '../ui/chart/bar-picture.tsx';
+import {
+  attemptSeries,
+  Bars,
+  barsOfHours,
+  dayOf,
+  sayAttempts,
+} from '../ui/chart/delivery-hours.ts';
 import { dayAfter, dayMillis } from '../ui/days.ts';
-import { backlogText, EndpointHealth, HoursChart, OkShare, Target } from '../ui/endpoint.tsx';
-import { formatCount, formatInstant, visibleText, type Zone } from '../ui/format.ts';
+import {
+  backlogText,
+  EndpointHealth,
+  HoursChart,
+  OkShare,
+  shownTarget,
+  Target,
+} from '../ui/endpoint.tsx';
+import { formatCount, visibleText, type Zone } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { lazyPiece } from '../ui/lazy-part.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
@@ -16,8 +30,6 @@ import { storedHref } from './words.ts';
 const height = 204;
 const needTitle = 'ENDPOINTS THAT NEED YOU';
 
-// A young installation has no pictures yet, and whoever looks at figures need not wait for them.
-const Bars = lazyPiece('Bars', () => import('./bars.tsx'));
 const HeatMap = lazyPiece('HeatMap', () => import('./heat-map.tsx'));
 
 /** How it went lately, as pictures. What has no more than two bars is told in a line below them. */
@@ -108,12 +120,6 @@ type Chart = {
   hrefOf: (name: string) => string;
 };
 
-const outcomes: readonly Series[] = [
-  { name: 'delivered', tone: 'ok' },
-  { name: 'failed', tone: 'failed' },
-  { name: 'abandoned', tone: 'abandoned' },
-];
-const sayAttempts = (count: number) => countOf(count, 'attempt');
 const sayRecords = (count: number) => countOf(count, 'record');
 
 const tiers: readonly Series[] = [
@@ -134,7 +140,7 @@ function chartsOf(of: {
     title: 'DELIVERIES PER HOUR, 48 HOURS',
     label: 'Deliveries per hour',
     bars: webhooks && barsOfHours(webhooks.hours, zone),
-    series: outcomes,
+    series: attemptSeries,
     say: sayAttempts,
     hrefOf: (hour) => `#/deliveries${stringifySearch(dayOf(hour, zone))}`,
   };
@@ -160,12 +166,6 @@ function chartsOf(of: {
       hrefOf: () => '#/retention',
     },
   ];
-}
-
-/** The day by UTC of an hour that is named in a zone, as both days of a filter. */
-function dayOf(hour: string, zone: Zone) {
-  const day = dayAfter(`${hour.replace(' ', 'T')}${zone === 'utc' ? 'Z' : ''}`, 0);
-  return { from: day, to: day };
 }
 
 /** The tenants of which something was stored on a day, among those of the last four weeks. */
@@ -226,21 +226,8 @@ function tenantsLine(tenants: RecordsOverview['by_tenant']['tenants']): ReactNod
   ));
 }
 
-const hourMillis = 3_600_000;
-
 function barsOfDays(from: string, parts: readonly (readonly number[])[]): Bar[] {
   return parts.map((each, at) => ({ name: dayAfter(from, at), parts: each }));
-}
-
-/** The bars of hours, named by the time at which each begins. */
-export function barsOfHours(hours: WebhooksOverview['hours'], zone: Zone): Bar[] {
-  return hours.delivered.map((delivered, at) => {
-    const start = new Date(Date.parse(hours.from) + at * hourMillis).toISOString();
-    return {
-      name: formatInstant(start, zone).slice(0, 16),
-      parts: [delivered, hours.failed[at] ?? 0, hours.abandoned[at] ?? 0],
-    };
-  });
 }
 
 /** The bars of hot and cold. On a day at whose end nobody looked it was as on the day before, as far as is known. */
@@ -288,7 +275,7 @@ function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactN
               <span className={`shrink ${classes.need}`}>
                 <span>
                   <strong>{visibleText(endpoint.tenant)}</strong>
-                  <Target target={endpoint.url.replace(/^https?:\/\//, '')} />
+                  <Target target={shownTarget(endpoint)} />
                 </span>
                 <LastError of={endpoint} />
               </span>

@@ -30,7 +30,7 @@ export function OverviewPage(): ReactNode {
   const isAdmin = hasScope('admin');
   const isTold = isAdmin && actor.tenants === null;
   const status = useRead<ServiceStatus>(['status'], '/status', { isWanted: isTold });
-  if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
+  if (!hasScope('enrichment:read')) return <NothingToSee />;
   return (
     <NowProvider>
       {overview === undefined && failure !== null ? (
@@ -109,14 +109,31 @@ function Age({ of }: { of: number }): ReactNode {
   return <span className={classes.age}>{age < 1000 ? 'just now' : `${formatAge(age)} ago`}</span>;
 }
 
-function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
+/** Where those go that may read no records. */
+const elsewhere = [
+  { scope: 'audit:read', name: 'ACCESS › AUDIT', href: '#/access?view=audit' },
+  { scope: 'analytics:read', name: 'EXPORTS', href: '#/exports' },
+  { scope: 'webhooks:read', name: 'DELIVERIES', href: '#/deliveries' },
+  { scope: 'incidents:read', name: 'INCIDENTS', href: '#/incidents' },
+] as const;
+
+function NothingToSee(): ReactNode {
+  const { actor, hasScope } = useSession();
   return (
     <section className="empty">
-      <h2>Nothing to see with this token</h2>
+      <h2>Nothing to see here</h2>
       <p style={{ maxWidth: '60ch' }}>
-        It has {scopes.join(', ')}. What there is and how it goes is for tokens with
-        enrichment:read, and webhooks are for admins.
+        What there is and how it goes is shown to those with the scope enrichment:read. You have{' '}
+        {actor.scopes.join(', ')}.
       </p>
+      {elsewhere.map(
+        ({ scope, name, href }) =>
+          hasScope(scope) && (
+            <p key={scope}>
+              <a href={href}>Go to {name}</a>
+            </p>
+          ),
+      )}
     </section>
   );
 }
@@ -157,12 +174,14 @@ function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
 }
 
 function FindingLine({ finding }: { finding: Finding }): ReactNode {
-  const { severity, found, remedy } = finding;
+  const { check, severity, found, remedy } = finding;
+  const text = visibleText(found);
   return (
     <li className={severity === 'problem' ? 'signed danger' : 'signed'}>
       <WarningIcon />
       <span>
-        <strong>{severity}</strong> · {visibleText(found)}
+        <strong>{severity}</strong> ·{' '}
+        {check === 'notices' ? <a href="#/access?view=notices">{text}</a> : text}
         {remedy !== null && <span className={`muted small ${classes.remedy}`}>{remedy}</span>}
       </span>
     </li>

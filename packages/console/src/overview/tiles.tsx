@@ -102,21 +102,22 @@ function DeliveriesTile({ webhooks }: { webhooks: WebhooksOverview | null }): Re
   const [zone] = useZone();
   return (
     <Tile
-      name={`DELIVERED${day === null ? '' : ` ${lastHour(day, zone)}`}`}
+      name="DELIVERED, 24 HOURS"
       href="#/deliveries"
-      // The last hour that is over.
-      figure={day && formatCount(day.delivered.at(-2) ?? 0)}
-      note={day && (share === null ? 'none in 24 h' : `${tenths(share)} of attempts in 24 h`)}
+      // All of it is of the same time: an hour alone may be empty beside a picture that is not.
+      figure={day && formatCount(day.delivered.reduce((sum, count) => sum + count, 0))}
+      note={
+        day && (share === null ? 'no attempts' : `${tenths(share)} ok · ${thisHour(day, zone)}`)
+      }
       picture={day && <Sparkline label={hoursText(day)} good={day.delivered} bad={sums(day)} />}
     />
   );
 }
 
-/** The last hour that is over: `14:00–15:00`. */
-function lastHour({ from, delivered }: WebhooksOverview['hours'], zone: Zone): string {
-  const begin = Date.parse(from) + (delivered.length - 2) * 3_600_000;
-  const [start, end] = [begin, begin + 3_600_000].map((at) => formatClock(at, zone).slice(0, 5));
-  return `${start}–${end} ${zone === 'utc' ? 'UTC' : ''}`;
+/** How many were delivered in the present hour, in the zone of all times: `95 since 14:00`. */
+function thisHour({ from, delivered }: WebhooksOverview['hours'], zone: Zone): string {
+  const begin = Date.parse(from) + (delivered.length - 1) * 3_600_000;
+  return `${formatCount(delivered.at(-1) ?? 0)} since ${formatClock(begin, zone).slice(0, 5)}`;
 }
 
 /** Those of attempts that did not deliver. */
@@ -211,16 +212,16 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
 
 const mostShown = 2;
 
-/** What is under way, each as a link to where it is followed; its name leads to all jobs. */
+/** The jobs that have not ended, each as a link to where it is followed; its name leads to all jobs. */
 function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
   const count = work?.length ?? 0;
   return (
     <div className={`grid relative shrink ${classes.tile}`}>
       <a className="figure-name" href="#/jobs">
-        UNDER WAY{count > mostShown && ` · ${mostShown} OF ${count}`}
+        OPEN JOBS{count > mostShown && ` · ${mostShown} OF ${count}`}
       </a>
       {work?.length === 0 && <span className={`bold nowrap ${classes.figure}`}>–</span>}
-      {work?.length === 0 && <span className="cut muted small">no jobs</span>}
+      {work?.length === 0 && <span className="cut muted small">none at work or paused</span>}
       {work === undefined && (
         <span className={`bold nowrap ${classes.figure}`}>
           <SkeletonText width="48px" />

@@ -9,7 +9,7 @@ export function describeTrouble({ kind, ...told }: Pick<Trouble, 'kind'> & Parti
   return { text: told.text ?? kind, href: told.place ?? '#/' };
 }
 
-/** Work under way in a few words, and where it is followed: `export TX 41 %`, `verification queued`. */
+/** A job that has not ended in a few words, and where it is followed: `export TX 41 %`, `bulk retry paused`. */
 export function describeWork({ kind, id, state, tenant, done, total }: WorkRow) {
   const share = total === null || total === 0 ? null : Math.min(1, done / total);
   const far = state !== 'running' || share === null ? state : `${Math.floor(100 * share)} %`;

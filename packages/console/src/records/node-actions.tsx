@@ -3,14 +3,18 @@ import { useClipboard } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { presetWith, type Scope } from '../api/values.ts';
 import controls from '../ui/controls.module.css';
+import { CliBlock } from '../ui/copy-button.tsx';
 import { CheckIcon, DownloadIcon, EraseIcon, LinkIcon, MoreIcon, TagIcon } from '../ui/icons.tsx';
 import { whereFree } from '../ui/keys.ts';
 import { useSession } from '../ui/session.ts';
+import { shellLine } from '../ui/words.ts';
 
 /** The buttons for what can be done with the chosen node. */
 export function NodeActions({
+  tenant,
   onOpen,
 }: {
+  tenant: string;
   onOpen: (panel: 'export' | 'tag' | 'erase') => void;
 }): ReactNode {
   const { hasScope } = useSession();
@@ -27,13 +31,31 @@ export function NodeActions({
       >
         <span aria-live="polite">{copied ? 'COPIED' : 'COPY LINK'}</span>
       </Button>
-      {hasScope('admin') && <MoreActions onErase={() => onOpen('erase')} />}
+      {(hasScope('admin') || hasScope('enrichment:write')) && (
+        <MoreActions
+          tenant={tenant}
+          onErase={hasScope('admin') ? () => onOpen('erase') : undefined}
+        />
+      )}
     </>
   );
 }
 
-/** The menu of what is rarely done with a node, and only by admins. */
-function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
+/** What brings files in, on the command line: the browser does not read them. */
+export function FileCommands({ tenant }: { tenant?: string }): ReactNode {
+  const set = tenant === undefined ? [] : ['--set', `tenant=${tenant}`];
+  const words = ['svcctl', 'records', 'import', 'history/*.parquet', ...set, '--check'];
+  return (
+    <>
+      <CliBlock title="Bring history in; without --check it is stored" line={shellLine(words)} />
+      <CliBlock title="Check a file of records" line="svcctl records lint records.ndjson" />
+    </>
+  );
+}
+
+/** The menu of what is rarely done with a node, by those who may write records. Only admins may erase. */
+function MoreActions(props: { tenant: string; onErase: (() => void) | undefined }): ReactNode {
+  const { tenant, onErase } = props;
   const [isOpen, setOpen] = useState(false);
   return (
     <Popover position="bottom-end" trapFocus opened={isOpen} onChange={setOpen}>
@@ -47,18 +69,21 @@ function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
           <MoreIcon />
         </ActionIcon>
       </Popover.Target>
-      <Popover.Dropdown className={controls.menu}>
-        <button
-          type="button"
-          className={`${controls.menuItem} danger`}
-          onClick={() => {
-            setOpen(false);
-            onErase();
-          }}
-        >
-          <EraseIcon />
-          ERASE…
-        </button>
+      <Popover.Dropdown className={controls.menu} maw="min(440px, 94vw)">
+        <FileCommands tenant={tenant} />
+        {onErase && (
+          <button
+            type="button"
+            className={`${controls.menuItem} danger`}
+            onClick={() => {
+              setOpen(false);
+              onErase();
+            }}
+          >
+            <EraseIcon />
+            ERASE…
+          </button>
+        )}
       </Popover.Dropdown>
     </Popover>
   );

@@ -4,7 +4,7 @@ import type { DatasetRow } from '../api/types.ts';
 import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
 import { breakAxis } from '../ui/chart/bar-picture.tsx';
 import { type DayRange, dayOf } from '../ui/days.ts';
-import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
+import { lazyPage, lazyPiece, useIdlePreload } from '../ui/lazy-part.tsx';
 import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
@@ -25,6 +25,7 @@ import {
   type RecordsView,
   recordsViews,
   sliceOf,
+  wholeMonthOf,
   windowText,
 } from './search.ts';
 import type { Records } from './table/records-page.ts';
@@ -32,6 +33,8 @@ import { useTags } from './tags/use-tags.ts';
 import { useVersions } from './versions/use-versions.ts';
 
 const RecordsPart = lazyPage('RecordsPart', () => import('./table/records-part.tsx'));
+/** It stands in the head of the node, before the number of all its records. */
+export const NarrowCount = lazyPiece('NarrowCount', () => import('./table/records-part.tsx'));
 const DaysView = lazyPage('DaysView', () => import('./calendar/days-view.tsx'));
 const FieldsView = lazyPage('FieldsView', () => import('./facts/fields-view.tsx'));
 const TagsView = lazyPage('TagsView', () => import('./tags/tags-view.tsx'));
@@ -75,7 +78,7 @@ type NodeViewProps = {
 
 /** Loads the views ahead, of which somebody opens one next. */
 export function useViewsAhead(): void {
-  useIdlePreload([RecordsPart, DaysView, FieldsView, TagsView, VersionsView]);
+  useIdlePreload([RecordsPart, NarrowCount, DaysView, FieldsView, TagsView, VersionsView]);
 }
 
 /** The view of the chosen node that the hash names: its records, or another one. */
@@ -95,7 +98,7 @@ export function NodeView(props: NodeViewProps): ReactNode {
         <FieldsView
           fields={views.fields}
           days={rangeText}
-          month={path.month}
+          month={path.month ?? (range === null ? undefined : wholeMonthOf(range))}
           dataset={search.dataset}
           where={search.where}
           against={search.against}

@@ -6,6 +6,7 @@ import { formatBytes, formatCount, sharesOf, visibleText } from '../ui/format.ts
 import { MonthSums, useMonthSums } from '../ui/month-sums.tsx';
 import { CoverageBar } from './coverage.tsx';
 import factsClasses from './facts/facts.module.css';
+import { FileCommands } from './node-actions.tsx';
 import classes from './page.module.css';
 import type { NodePath } from './search.ts';
 import { totalsOf } from './tree/branch-pages.ts';
@@ -91,6 +92,7 @@ function NoRecords(): ReactNode {
         own:
       </p>
       <Copied text={ingestLine} />
+      <FileCommands />
     </div>
   );
 }

@@ -2,10 +2,11 @@ import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { Quarters } from '../ui/day-choices.tsx';
 import { DayField } from '../ui/day-field.tsx';
-import { readRange } from '../ui/day-range.ts';
+import { readRange, type Times } from '../ui/day-range.ts';
 import { allDays, type Days, monthEnds } from '../ui/days.ts';
 import { useFullMonths } from './facts/use-facts.ts';
 import { chosenNode, type RecordsSearch } from './search.ts';
+import { timesOf } from './times.ts';
 
 export type PageDaysProps = {
   search: RecordsSearch;
@@ -14,6 +15,8 @@ export type PageDaysProps = {
   /** Whether the quarters with records stand below the field, where any days may be chosen. */
   hasQuarters?: boolean;
   onChange: (days: Days) => void;
+  /** Where hours can be chosen: see `DayField`. */
+  onTimes?: (times: Times) => void;
 };
 
 /** The days of the chosen node: those of its month, or any. */
@@ -27,7 +30,13 @@ export function PageDays(props: PageDaysProps): ReactNode {
   );
   return (
     <div>
-      <DayField {...field} days={search} first={first} last={last} months={months} />
+      <DayField
+        {...field}
+        days={timesOf(search.where) ?? search}
+        first={first}
+        last={last}
+        months={months}
+      />
       {hasQuarters && month === undefined && months !== undefined && (
         <Quarters
           days={search}

@@ -1,13 +1,15 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { DatasetRow } from '../api/types.ts';
 import { UpdatedLine } from '../ui/freshness.tsx';
+import { hasFilter } from '../ui/hash-state.ts';
 import { useKeys } from '../ui/keys.ts';
 import { useSession } from '../ui/session.ts';
 import { useHashSearch, usePanel } from '../ui/use-search.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { NodeActions } from './node-actions.tsx';
-import { NodeView, NodeViews, useNodeViews, useViewsAhead } from './node-view.tsx';
+import { NarrowCount, NodeView, NodeViews, useNodeViews, useViewsAhead } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
 import { RecordsPanels, usePanelsAhead } from './panels.tsx';
@@ -19,6 +21,7 @@ import {
   encodeOpen,
   type NodePath,
   nodeKey,
+  noFilters,
   parseNodeKey,
   type RecordsSearch,
   type RecordsView,
@@ -26,7 +29,7 @@ import {
   validateRecordsSearch,
   withoutPanel,
 } from './search.ts';
-import { useRecords } from './table/records-page.ts';
+import { type Records, useRecords } from './table/records-page.ts';
 import { TreePanel, TreeSeparator } from './tree/tree-panel.tsx';
 import { useTree } from './tree/use-tree.ts';
 
@@ -34,7 +37,7 @@ import { useTree } from './tree/use-tree.ts';
 export function RecordsPage(): ReactNode {
   const [search, update] = useHashSearch('/records', validateRecordsSearch);
   const open = useMemo(() => decodeOpen(search.open), [search.open]);
-  const tree = useTree(open, search.q ?? '');
+  const tree = useTree(open, search.q ?? '', search.sort);
   const path = useMemo(() => chosenNode(search), [search]);
   const facts = useFacts(path);
   const records = useRecords(search);
@@ -69,21 +72,22 @@ export function RecordsPage(): ReactNode {
   );
   const find = useCallback(
     (q: string) =>
-      update((before) => changeSearch(before, { q: q === '' ? undefined : q }), { replace: true }),
+      update((before) => changeSearch(before, { q: q || undefined }), { replace: true }),
     [update],
   );
   useRevealed(path, open, setOpen);
   useKeys({ t: () => path !== null && hasScope('datasets:write') && panel.open('tag') });
-  const shown = search.view === undefined ? [records] : views.watched;
-  const queries: UseQueryResult[] =
-    path === null ? tree.queries : [...tree.queries, facts, ...shown];
+  const shown = [facts, ...(search.view === undefined ? [records] : views.watched)];
+  const queries: UseQueryResult[] = [...tree.queries, ...(path === null ? [] : shown)];
   return (
     <div className={classes.page} data-screen={picker.isOpen ? 'tree' : 'node'}>
       <UpdatedLine queries={queries} />
       <TreePanel
         tree={tree}
         q={search.q ?? ''}
+        sort={search.sort}
         onSearch={find}
+        onSort={(sort) => update((before) => changeSearch(before, { sort }), { replace: true })}
         chosen={path === null ? null : nodeKey(path)}
         onChoose={chooseKey}
         onOpen={setOpen}
@@ -98,7 +102,8 @@ export function RecordsPage(): ReactNode {
             <NodeFacts
               path={path}
               facts={facts}
-              actions={<NodeActions onOpen={panel.open} />}
+              narrow={narrowCount(search, facts.data, records)}
+              actions={<NodeActions tenant={path.tenant} onOpen={panel.open} />}
               onChoose={choose}
               onPick={picker.open}
             />
@@ -128,6 +133,16 @@ export function RecordsPage(): ReactNode {
       />
     </div>
   );
+}
+
+/** What stands before the number of all records while the list has only some of them. */
+function narrowCount(
+  search: RecordsSearch,
+  facts: DatasetRow | null | undefined,
+  records: Records,
+): ReactNode {
+  if (search.view !== undefined || !hasFilter(search, noFilters)) return false;
+  return <NarrowCount search={search} facts={facts ?? undefined} records={records} />;
 }
 
 /** On a narrow screen the tree takes the place of the node while nothing is chosen, or another node is sought. */

@@ -8,9 +8,11 @@ import {
   decodeRecord,
   encodeOpen,
   encodeRecord,
+  type RecordsSearch,
   sliceOf,
   validateRecordsSearch,
 } from './search.ts';
+import { withTimes } from './times.ts';
 
 const start = '2001-03-05T14:07:00.000Z';
 const place = 'TX/DFW/2001-03-01T00:05:00.000000Z/e';
@@ -110,6 +112,8 @@ describe('changes', () => {
       dataset: 'training',
     });
     expect(chosenNode(chooseNode(search, null))).toBeNull();
+    expect(chooseNode({ tenant: 'TX', sort: 'bytes' }, null)).toEqual({ sort: 'bytes' });
+    expect(validateRecordsSearch({ sort: 'name' })).toEqual({});
     expect(chooseNode({ tenant: 'TX', view: 'days', panel: 'tag' }, null)).toEqual({});
   });
 
@@ -142,6 +146,22 @@ describe('changes', () => {
       panel: 'tag',
     });
   });
+});
+
+it('hours go with their days, and stay when other filters change', () => {
+  const times = { from: '2026-11-25T10:00:00Z', to: '2026-11-25T12:00:00Z' };
+  const where = withTimes('n = 1', times);
+  const [day, next] = ['2026-11-25', '2026-11-26'];
+  const search = { tenant: 'TX', from: day, to: day, where } as RecordsSearch;
+  const ofNext = { tenant: 'TX', from: next, to: next };
+  expect(changeFilters(search, { from: next, to: next })).toEqual({ ...ofNext, where: 'n = 1' });
+  expect(changeFilters(search, { from: undefined, to: undefined })).toEqual({
+    tenant: 'TX',
+    where: 'n = 1',
+  });
+  expect(changeFilters(search, { kind: 'arrival' })).toEqual({ ...search, kind: 'arrival' });
+  expect(changeFilters({ tenant: 'TX' }, { from: day, to: day, where })).toEqual(search);
+  expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', where: 'n = 1' });
 });
 
 describe('sliceOf', () => {

@@ -10,6 +10,7 @@ import {
 } from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { panelText, parsePanel, readPanel } from '../ui/panel-place.ts';
+import { withTimes } from './times.ts';
 
 /** The view state of the page RECORDS, as the hash has it: a copied link opens exactly this. */
 export type RecordsSearch = {
@@ -21,6 +22,8 @@ export type RecordsSearch = {
   open?: string;
   /** Search in the tree: a prefix of tenants, or `TX/D` for stores of TX. */
   q?: string;
+  /** By what the tree is sorted, the largest first; undefined means by name. */
+  sort?: TreeSort;
   kind?: string;
   source?: string;
   /** Filter: only records of the event with this id. */
@@ -50,6 +53,9 @@ export type RecordsSearch = {
   year?: number;
   panel?: string;
 };
+
+const treeSorts = ['count', 'bytes'] as const;
+export type TreeSort = (typeof treeSorts)[number];
 
 /** The orders of the records of all stores of a tenant by time. */
 const timeOrders = ['newest', 'oldest'] as const;
@@ -105,6 +111,7 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     month,
     open: textOf(search.open),
     q: textOf(search.q),
+    sort: treeSorts.find((name) => name === search.sort),
     kind: textOf(search.kind),
     source: textOf(search.source),
     event,
@@ -153,15 +160,16 @@ export function chosenNode(search: RecordsSearch): NodePath | null {
 }
 
 /**
- * The view state with another node. Days and page belonged to the previous node and go; the other filters and the view
- * stay. So does a panel, unless what it shows belongs to the previous node.
+ * The view state with another node. Days, their hours and the page belonged to the previous node and go; the other filters
+ * and the view stay. So does a panel, unless what it shows belongs to the previous node.
  */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
-  const { open, q, kind, source, event, where, limit } = search;
+  const { open, q, sort, kind, source, event, limit } = search;
+  const where = withTimes(search.where, null);
   const { view, dataset, against } = path === null ? {} : search;
   const panel = path === null ? undefined : panelAt(search, path);
   const filters = { kind, source, event, where, dataset };
-  return withoutUndefined({ ...path, open, q, ...filters, limit, view, against, panel });
+  return withoutUndefined({ ...path, open, q, sort, ...filters, limit, view, against, panel });
 }
 
 /** The panel that stays open at another node. */
@@ -194,14 +202,27 @@ export function withoutPanel(
   return isGone ? changeSearch(search, { panel: undefined }) : search;
 }
 
-/** The view state with other filters. The cursor goes, because it belonged to the previous ones. */
+/** The view state with other filters. The cursor goes, because it belonged to the previous ones, and hours with their days. */
 export function changeFilters(
   search: RecordsSearch,
   change: Pick<Changes, 'kind' | 'source' | 'event' | 'where' | 'dataset' | 'from' | 'to'>,
 ): RecordsSearch {
-  const changed = changeSearch(search, { ...change, ...firstPage });
+  const isOfDays = 'from' in change || 'to' in change;
+  const where = isOfDays ? withTimes(search.where, null) : search.where;
+  const changed = changeSearch(search, { where, ...change, ...firstPage });
   return withoutPanel(changed, ['record']);
 }
+
+/** The change that removes all filters. */
+export const noFilters = {
+  kind: undefined,
+  source: undefined,
+  event: undefined,
+  where: undefined,
+  dataset: undefined,
+  from: undefined,
+  to: undefined,
+} as const;
 
 /** The change that leads to the first page. */
 export const firstPage = { cursor: undefined, at: undefined, start: undefined } as const;
@@ -256,9 +277,13 @@ export function windowText(from: string | null, to: string | null): string {
   if (from === null) return `until ${to}`;
   if (to === null) return `from ${from} on`;
   if (from === to) return from;
+  return wholeMonthOf({ from, to }) ?? `${from} … ${to}`;
+}
+
+/** The month that these days are from its first to its last; undefined when they are no month. */
+export function wholeMonthOf({ from, to }: DayRange): string | undefined {
   const month = from.slice(0, 7);
-  const isMonth = from.endsWith('-01') && to === `${month}-${daysIn(month)}`;
-  return isMonth ? month : `${from} … ${to}`;
+  return from.endsWith('-01') && to === `${month}-${daysIn(month)}` ? month : undefined;
 }
 
 /** Encodes the open nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH open in it, and CA. */

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Plan, PlanRow, PlanTotals, RetentionRun } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
+import { isDay } from '../ui/day-range.ts';
 import { ActionForm, faultText } from '../ui/form.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
@@ -43,6 +44,7 @@ export function RunDialog(props: RunDialogProps): ReactNode {
 /** The content of the dialog: a date, the plan for it, and the button that starts the run. */
 function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const [before, setBefore] = useState('');
+  const [text, setText] = useState('');
   const scope = { tenant, before: before === '' ? undefined : before };
   const plan = usePlan(scope);
   const failure = useFailure(plan);
@@ -61,20 +63,25 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
       label="What a run does"
       call={start}
       onSend={() => start.mutate()}
-      isReady={due > 0}
+      isReady={due > 0 && text.trim() === before}
       button={known === undefined ? 'Run' : answerText(known.totals)}
       isGrave={known !== undefined && known.totals.delete.count > 0}
       fault={faultText(start.error)}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
       <TextInput
-        type="date"
         label="Only days before (UTC)"
-        description="Empty: all days that the policies reach"
-        maw={240}
-        max="9999-12-31"
-        value={before}
-        onChange={(event) => setBefore(event.currentTarget.value)}
+        description="A day as 2026-03-05; empty: all that the policies reach"
+        maw={320}
+        maxLength={10}
+        value={text}
+        error={text.trim() !== before && 'Not a day such as 2026-03-05'}
+        onChange={(event) => {
+          const written = event.currentTarget.value;
+          setText(written);
+          // What is no day yet leaves the plan of the day before it, which cannot be confirmed meanwhile.
+          if (written.trim() === '' || isDay(written.trim())) setBefore(written.trim());
+        }}
       />
       {failure !== null && plan.data === undefined ? (
         <FailurePanel error={failure} onRetry={() => void plan.refetch()} />

@@ -1,6 +1,7 @@
 import { Button, Modal } from '@mantine/core';
 import { type ReactNode, useEffect, useState } from 'react';
 import classes from './form.module.css';
+import { LiveButton } from './live-button.tsx';
 
 /** Asks before what cannot be undone, and gives the focus back. The answer that changes nothing has it meanwhile. */
 export function ConfirmDialog(props: {
@@ -29,9 +30,9 @@ export function ConfirmDialog(props: {
         <Button onClick={onClose} data-autofocus>
           {keep}
         </Button>
-        <Button variant="filled" color="red.9" onClick={choose(onYes)}>
+        <LiveButton variant="filled" color="red.9" onClick={choose(onYes)}>
           {answer}
-        </Button>
+        </LiveButton>
         {safe !== undefined && (
           <Button variant="filled" onClick={choose(safe.onYes)}>
             {safe.answer}
@@ -57,14 +58,14 @@ export function AskButton(props: {
   const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button
+      <LiveButton
         className="danger"
         {...(isSmall && { size: 'compact-xs' })}
         loading={isBusy}
         onClick={() => setAsking(true)}
       >
         {text}
-      </Button>
+      </LiveButton>
       {isAsking && (
         <ConfirmDialog {...question} onClose={() => setAsking(false)}>
           <p>{children}</p>

@@ -9,7 +9,7 @@ import { cellOf, MonthGrid } from './month-grid.tsx';
 const quick = [
   ['today', 'Today'],
   ['yesterday', 'Yesterday'],
-  ['24h', '24 h'],
+  ['2d', '2 d'],
   ['7d', '7 d'],
   ['month', 'This month'],
   ['quarter', 'This quarter'],

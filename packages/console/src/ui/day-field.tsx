@@ -1,8 +1,15 @@
 import { ActionIcon, Popover, TextInput } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
-import { isDay, isRangeName, rangeText, readRange, within } from './day-range.ts';
-import type { Days } from './days.ts';
-import { earliestDay, latestDay } from './days.ts';
+import {
+  isDay,
+  isRangeName,
+  rangeText,
+  readRange,
+  readTimes,
+  type Times,
+  within,
+} from './day-range.ts';
+import { type DayRange, type Days, earliestDay, latestDay } from './days.ts';
 import { CalendarIcon } from './icons.tsx';
 import { lazyPiece } from './lazy-part.tsx';
 import classes from './list-page.module.css';
@@ -19,12 +26,14 @@ type DayFieldProps = {
   /** A label above the field; without it those see none who see the field. */
   label?: string;
   onChange: (days: Days) => void;
+  /** Called with hours of days. Without it only whole days are taken. */
+  onTimes?: (times: Times) => void;
 };
 
 /**
- * The days of a list or a form, by UTC: typed as everywhere in the console (a day, yesterday, 7d, 2026-03, 2026-Q1, two days with
- * dots between them), or chosen in a calendar. What is complete is in force at once, what could go on, as 2001 or 2001-03,
- * once Enter is pressed or the field is left.
+ * The days of a list or a form, by UTC: typed as everywhere in the console (a day, yesterday, 7d, 2026-03, 2026-Q1, two
+ * days with dots between them, and where hours can be chosen 2026-03-05T10:00/12:00), or chosen in a calendar. What is
+ * complete is in force at once, what could go on, as 2001 or 2001-03, once Enter is pressed or the field is left.
  */
 export function DayField(props: DayFieldProps): ReactNode {
   const { days, first = earliestDay, last = latestDay, label } = props;
@@ -44,6 +53,14 @@ export function DayField(props: DayFieldProps): ReactNode {
     setRefusal(null);
   };
   const choose = (written: string): boolean => {
+    const times = readTimes(written);
+    if (times !== null && props.onTimes !== undefined) {
+      const inside = { from: times.from.slice(0, 10), to: times.to.slice(0, 10) };
+      if (within(inside, bounds) === null) return false;
+      show(inForce);
+      props.onTimes(times);
+      return true;
+    }
     const range = within(readRange(written, new Date()), bounds);
     if (range === null && written !== '') return false;
     const next =
@@ -60,7 +77,7 @@ export function DayField(props: DayFieldProps): ReactNode {
       className={`relative ${classes.dayField}`}
       classNames={{ error: `ink nowrap ${classes.dayFault}` }}
       {...(label === undefined ? {} : { label })}
-      aria-label={`${label ?? 'Days'} by UTC, as 2026-03-05, yesterday, 7d, 2026-Q1 or 2026-03-05..2026-03-09`}
+      aria-label={`${label ?? 'Days'} by UTC, as 2026-03-05, yesterday, 7d, 2026-Q1 or 2026-03-05..2026-03-09${props.onTimes === undefined ? '' : ', or times as 2026-03-05T10:00/12:00'}`}
       placeholder="All days"
       leftSection={<span className="muted small">UTC</span>}
       leftSectionWidth={40}
@@ -73,7 +90,7 @@ export function DayField(props: DayFieldProps): ReactNode {
           </Popover.Target>
           <Popover.Dropdown>
             <DayChoices
-              days={days}
+              days={{ from: days.from?.slice(0, 10), to: days.to?.slice(0, 10) }}
               bounds={bounds}
               months={props.months}
               onChoose={(written, isDone) => {
@@ -86,7 +103,7 @@ export function DayField(props: DayFieldProps): ReactNode {
       }
       error={refusal}
       data-set={inForce !== ''}
-      maxLength={24}
+      maxLength={33}
       value={text}
       onChange={(event) => {
         const written = event.currentTarget.value;
@@ -97,7 +114,8 @@ export function DayField(props: DayFieldProps): ReactNode {
         if (event.key !== 'Enter' || text === inForce) return;
         // In a form Enter completes the days, and does not send it.
         event.preventDefault();
-        if (!choose(text.trim())) setRefusal(faultOf(text.trim(), bounds));
+        if (!choose(text.trim()))
+          setRefusal(faultOf(text.trim(), bounds, props.onTimes !== undefined));
       }}
       // What was refused is not in force, and must not look as if it were.
       onBlur={() => text === inForce || choose(text.trim()) || show(inForce)}
@@ -116,8 +134,11 @@ function isWhole(text: string): boolean {
 }
 
 /** What is wrong with days, as a sentence. */
-function faultOf(text: string, { from, to }: { from: string; to: string }): string {
-  if (readRange(text, new Date()) === null)
+function faultOf(text: string, { from, to }: DayRange, hasTimes: boolean): string {
+  const isTimes = readTimes(text) !== null;
+  if (isTimes && !hasTimes) return 'Only whole days can be chosen here';
+  if (text.includes('/') && !isTimes) return 'Not two times such as 2026-03-05T10:00/12:00';
+  if (!isTimes && readRange(text, new Date()) === null)
     return 'Not days such as 2026-03-05, 7d, 2026-03, 2026-Q1';
   return `None of its days is from ${from} to ${to}`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isRangeName, rangeNames, rangeText, readRange, within } from './day-range.ts';
+import { isRangeName, rangeNames, rangeText, readRange, readTimes, within } from './day-range.ts';
 
 const today = new Date('2026-01-15T23:30:00Z');
 
@@ -39,6 +39,28 @@ test.each([
   'constructor',
 ])('%s is no range', (text) => {
   expect(readRange(text, today)).toBeNull();
+});
+
+test.each([
+  ['2026-11-25T10:00/12:00', '2026-11-25T10:00:00Z', '2026-11-25T12:00:00Z'],
+  [' 2026-11-25 10:00/12:30 ', '2026-11-25T10:00:00Z', '2026-11-25T12:30:00Z'],
+  ['2026-11-25t22:00/2026-11-26t02:00', '2026-11-25T22:00:00Z', '2026-11-26T02:00:00Z'],
+])('%s are the hours from %s to %s', (text, from, to) => {
+  expect(readTimes(text)).toEqual({ from, to });
+  expect(readTimes(rangeText({ from, to }))).toEqual({ from, to });
+});
+
+test.each([
+  '',
+  '2026-11-25',
+  '2026-11-25T12:00/10:00',
+  '2026-11-25T10:00/10:00',
+  '2026-11-25T10:00/25:00',
+  '2026-11-25T10:00/24:00',
+  '2026-02-30T10:00/12:00',
+  '2026-11-25T10:00/2026-11-31T12:00',
+])('%s are no hours', (text) => {
+  expect(readTimes(text)).toBeNull();
 });
 
 test('a name is known as a whole, and nothing else is', () => {

@@ -1,5 +1,13 @@
 import { quarterEnds, quarterOf } from '../api/values.ts';
-import { type DayRange, dayAfter, dayPattern, earliestDay, latestDay, monthEnds } from './days.ts';
+import {
+  type DayRange,
+  dayAfter,
+  dayPattern,
+  earliestDay,
+  latestDay,
+  monthEnds,
+  timePattern,
+} from './days.ts';
 
 /** Ranges that have a name. */
 export const rangeNames = ['today', 'yesterday', '24h', '7d', '30d', 'month', 'quarter'];
@@ -37,7 +45,23 @@ export function readRange(text: string, today: Date): DayRange | null {
   return first === undefined || last === undefined ? null : { from: first, to: last };
 }
 
-/** Days as `readRange` takes them, in as few letters as there are; all days are ''. */
+/** Times by UTC as the API has them, the second one excluded. */
+export type Times = { readonly from: string; readonly to: string };
+
+/**
+ * Reads two times by UTC with a slash between them, as 2026-03-05T10:00/12:00, of which the second may have its own day. Null
+ * where it is none of that, or the second is no later.
+ */
+export function readTimes(text: string): Times | null {
+  const [, day, start, last = day, end] =
+    /^(\S{10})[t ](\S{5})\/(?:(\S{10})[t ])?(\S{5})$/i.exec(text.trim()) ?? [];
+  const [from, to] = [`${day}T${start}:00Z`, `${last}T${end}:00Z`];
+  const areDays = [day, last].every((each) => each !== undefined && isDay(each));
+  const areTimes = [from, to].every((each) => timePattern.test(each));
+  return areDays && areTimes && from < to ? { from, to } : null;
+}
+
+/** Days as `readRange` takes them, or times as `readTimes` does, in as few letters as there are; all days are ''. */
 export function rangeText({
   from = earliestDay,
   to = latestDay,
@@ -45,6 +69,10 @@ export function rangeText({
   from?: string | undefined;
   to?: string | undefined;
 }): string {
+  if (timePattern.test(from) && timePattern.test(to)) {
+    const isOneDay = from.slice(0, 10) === to.slice(0, 10);
+    return `${from.slice(0, 16)}/${to.slice(isOneDay ? 11 : 0, 16)}`;
+  }
   const month = from.slice(0, 7);
   const names = [from, month, quarterOf(month), month.slice(0, 4)];
   const short = names.find((name) => {

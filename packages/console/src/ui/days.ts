@@ -9,6 +9,12 @@ export const latestDay = '2999-12-31';
 /** A day as hash and API have it, `YYYY-MM-DD`. */
 export const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 
+/** A time as hash and API have it, by UTC; seconds are shown nowhere. */
+export const timePattern = new RegExp(
+  `${dayPattern.source.slice(0, -1)}T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?Z$`,
+);
+export const dayOrTimePattern = new RegExp(`${dayPattern.source}|${timePattern.source}`);
+
 /** A range of days as parameters of the API, which wants both ends; none when neither is given. */
 export function daysParams({ from, to }: { from?: string | undefined; to?: string | undefined }): {
   from?: string;

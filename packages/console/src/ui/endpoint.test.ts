@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hoursText, okShareOf, urlEnd } from './endpoint.tsx';
+import { healthText, hoursText, okShareOf, urlEnd } from './endpoint.tsx';
 
 const hours = (delivered: number[], failed: number[], abandoned: number[]) => ({
   from: '2026-03-05T14:00:00.000000Z',
@@ -30,3 +30,18 @@ it.each([
 ])('of the URL %s stays %s', (url, end) => {
   expect(urlEnd(url)).toBe(end);
 });
+
+it.each([
+  ['ok', 0, 'ok'],
+  ['degraded', 0, 'degraded'],
+  ['degraded', 1204, 'degraded: 1,204 failed'],
+  ['failing', 20, 'failing'],
+] as const)(
+  'one that is %s after %i failures in a row is told as: %s',
+  (health, failures, text) => {
+    const breaker = { state: 'closed', failures_in_row: failures, paused_until: null } as const;
+    const backlog = { count: 0, is_exact: true, is_discarding: false };
+    const none = { enabled: true, disabled_reason: null, disabled_by: null, held_back: null };
+    expect(healthText({ health, breaker, backlog, ...none })).toBe(text);
+  },
+);

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
 import type { DeliveryHours, Endpoint } from '../api/types.ts';
+import { targetText } from '../api/values.ts';
 import { Sparkline } from './chart/sparkline.tsx';
-import { formatShare, visibleText } from './format.ts';
+import { formatCount, formatShare, visibleText } from './format.ts';
 import { AbandonedIcon, FailingIcon, OkIcon, PendingIcon, RunningIcon } from './icons.tsx';
 import { CutText } from './marks.tsx';
 import { countOf } from './words.ts';
@@ -25,16 +26,34 @@ export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode 
   const { health } = endpoint;
   const [Icon, tone] = marks[health];
   return (
-    <span className={`word-mark ${tone}`} data-health={health}>
+    <span
+      className={`word-mark ${tone}`}
+      data-health={health}
+      title={whyDegraded(endpoint) && 'So many in a row. After more of them it is paused'}
+    >
       <Icon />
-      {health === 'unpolled' ? 'waits for its poller' : health}
-      {whyDisabled(endpoint)}
-      {endpoint.held_back !== null && ', held back'}
+      {healthText(endpoint)}
     </span>
   );
 }
 
-function whyDisabled(endpoint: Endpoint): string {
+export function healthText(endpoint: HealthFacts): string {
+  const { health, held_back: heldBack } = endpoint;
+  const word = health === 'unpolled' ? 'waits for its poller' : health;
+  return `${word}${whyDegraded(endpoint)}${whyDisabled(endpoint)}${heldBack === null ? '' : ', held back'}`;
+}
+
+type HealthFacts = Pick<
+  Endpoint,
+  'health' | 'breaker' | 'enabled' | 'disabled_reason' | 'disabled_by' | 'held_back' | 'backlog'
+>;
+
+/** What keeps an endpoint from being ok that is not paused yet, even where nothing is delivered. */
+function whyDegraded({ health, breaker: { failures_in_row: failures } }: HealthFacts): string {
+  return health === 'degraded' && failures > 0 ? `: ${formatCount(failures)} failed` : '';
+}
+
+function whyDisabled(endpoint: HealthFacts): string {
   const { backlog, enabled, disabled_reason: reason, disabled_by: by } = endpoint;
   if (enabled) return '';
   if (backlog.is_discarding) return ': discards its backlog';
@@ -83,19 +102,14 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-/** Where an endpoint is: its URL, or that its receiver fetches what waits. */
-export function placeOf({ type, url }: Pick<Endpoint, 'type' | 'url'>): string {
-  return type === 'pull' ? 'polled by its receiver' : url;
-}
-
 /** What an endpoint is called, or else where it is. */
-export function shownTarget(endpoint: Pick<Endpoint, 'name' | 'type' | 'url'>): string {
-  return visibleText(endpoint.name ?? placeOf(endpoint).replace(/^https?:\/\//, ''));
+export function shownTarget(endpoint: Pick<Endpoint, 'name' | 'url'>): string {
+  return visibleText(endpoint.name ?? targetText(endpoint.url).replace(/^https?:\/\//, ''));
 }
 
 /** A URL, cut in its middle if there is too little room. */
 export function Target({ target }: { target: string }): ReactNode {
-  return <CutText text={target} end={urlEnd(target)} />;
+  return <CutText text={targetText(target)} end={urlEnd(target)} />;
 }
 
 const longestEnd = 32;

@@ -46,14 +46,25 @@ export function Filters(props: {
       >
         {props.children}
         {more.length > 0 && toggle(classes.moreToggle, isOpen ? 'Fewer filters' : 'More filters')}
-        {count > 0 && props.onClear !== undefined && (
-          <Button variant="subtle" onClick={props.onClear}>
-            Clear filters
-          </Button>
-        )}
+        {props.onClear !== undefined && <ClearFilters isSet={count > 0} onClear={props.onClear} />}
         {more.length > 0 && <div className={`row wrap gap-8 ${classes.more}`}>{more}</div>}
       </fieldset>
     </>
+  );
+}
+
+/** Its room is kept while no filter is set, so that the table below does not move when one is. */
+function ClearFilters(props: { isSet: boolean; onClear: () => void }): ReactNode {
+  return (
+    <Button
+      variant="subtle"
+      className={classes.clear}
+      data-hidden={!props.isSet}
+      aria-label="Clear filters"
+      onClick={props.onClear}
+    >
+      Clear
+    </Button>
   );
 }
 

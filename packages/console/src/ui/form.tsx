@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ApiError, isStepUp } from '../api/client.ts';
+import { useIsStale } from './freshness.tsx';
 import { reasonOf } from './outage.ts';
 
 /** A form that makes one call: its fields, what is wrong with it, and the button that sends it. */
@@ -13,7 +14,7 @@ export function ActionForm(props: {
   isReady?: boolean;
   /** What the button says that sends it; null leaves it out. */
   button: ReactNode;
-  /** Whether it does what cannot be undone. */
+  /** Whether it does what cannot be undone: not while the page may be old. */
   isGrave?: boolean;
   /** What is wrong that is about no field. It keeps its room; undefined where there is none for it. */
   fault?: string | undefined;
@@ -23,7 +24,9 @@ export function ActionForm(props: {
   others?: ReactNode;
   children: ReactNode;
 }): ReactNode {
-  const { call, isReady = true, button, isGrave = false, fault, isFaultAbove = false } = props;
+  const { call, button, isGrave = false, fault, isFaultAbove = false } = props;
+  const isStale = useIsStale();
+  const isReady = props.isReady !== false && !(isGrave && isStale);
   return (
     <form
       className="stack gap-12"

@@ -21,7 +21,14 @@ import { ApiError } from '../api/client.ts';
 import { formatAge, formatClock } from './format.ts';
 import classes from './freshness.module.css';
 import { WarningIcon } from './icons.tsx';
-import { describeFailure, failureOf, nextOutage, type Outage, type QueryState } from './outage.ts';
+import {
+  describeFailure,
+  failureOf,
+  isPassing,
+  nextOutage,
+  type Outage,
+  type QueryState,
+} from './outage.ts';
 import { useZone } from './zone-switch.tsx';
 
 /** The outages of the queries of one query client. */
@@ -80,7 +87,9 @@ export function FreshnessProvider(props: {
 }): ReactNode {
   return (
     <QueryClientProvider client={props.client}>
-      <OutageContext value={props.outages}>{props.children}</OutageContext>
+      <OutageContext value={props.outages}>
+        <Failures>{props.children}</Failures>
+      </OutageContext>
     </QueryClientProvider>
   );
 }
@@ -100,8 +109,11 @@ export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Erro
   return held.current;
 }
 
-/** The place below the frame's header, which takes room only while something that is shown cannot be read. */
-export function Banner({ className }: { className: string | undefined }): ReactNode {
+const FailureContext = createContext<ReturnType<typeof failureOf>>(null);
+const StaleContext = createContext(false);
+
+/** Looks at all queries that are shown, for the banner and for the buttons that act on what they show. */
+function Failures({ children }: { children: ReactNode }): ReactNode {
   const client = useQueryClient();
   const { outageOf } = use(OutageContext);
   const look = () => {
@@ -126,6 +138,25 @@ export function Banner({ className }: { className: string | undefined }): ReactN
     () => JSON.stringify(look()),
   );
   const failure = look();
+  return (
+    <FailureContext value={failure}>
+      <StaleContext value={failure !== null && isPassing(failure.outage.error)}>
+        {children}
+      </StaleContext>
+    </FailureContext>
+  );
+}
+
+/** Whether what the page shows may be old, because it cannot be read now. */
+export function useIsStale(): boolean {
+  return use(StaleContext);
+}
+
+/** The place below the frame's header, which takes room only while something that is shown cannot be read. */
+export function Banner({ className }: { className: string | undefined }): ReactNode {
+  const client = useQueryClient();
+  const { outageOf } = use(OutageContext);
+  const failure = use(FailureContext);
   // What is shown in place of a first load has no button of its own meanwhile.
   const retry = () => {
     const predicate = (query: Watched) => outageOf(query) !== undefined;

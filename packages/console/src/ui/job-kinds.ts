@@ -12,6 +12,7 @@ export const jobNames: Readonly<Record<JobKindName, string>> = {
   replay: 'replay',
   purge: 'bulk purge',
   version: 'dataset version',
+  count: 'count of records',
   import: 'import of days',
 };
 
@@ -35,6 +36,11 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
       return { text: 'DELIVERIES', href: `#/deliveries${stringifySearch({ job: id })}` };
     case 'import':
       return { text: 'ITS MOVE', href: panelHref('/retention', { kind: 'move', id }) };
+    case 'count':
+      return {
+        text: 'THE TENANT',
+        href: `#/records${stringifySearch({ tenant: job.tenant ?? undefined })}`,
+      };
     case 'version': {
       const node = { tenant: job.tenant ?? undefined, view: 'versions' };
       return { text: 'THE VERSION', href: panelHref('/records', { kind, id }, node) };

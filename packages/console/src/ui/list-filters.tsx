@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { Filter, Filters as FiltersOf } from '../api/views.ts';
 import { DayField } from './day-field.tsx';
 import { rangeText } from './day-range.ts';
+import type { Days } from './days.ts';
 import { ChoiceFilter, Filters, TextFilter } from './filters.tsx';
 import { filtersOf, noneOf } from './hash-state.ts';
 import classes from './list-page.module.css';
@@ -90,7 +91,9 @@ function Chip(props: ListFilterProps & { onRemove: (change: Change) => void }): 
   const { name, filter, search } = props;
   const value = filter.isDay ? rangeText(search) : (search[name] ?? '');
   if (value === '') return null;
-  const text = filter.isDay ? `Days ${value}` : `${titleOf(props)} ${wordOf(props, value)}`;
+  const text = filter.isDay
+    ? `${value.includes('T') ? 'Times' : 'Days'} ${value}`
+    : `${titleOf(props)} ${wordOf(props, value)}`;
   return (
     <Button
       className={classes.chip}
@@ -113,7 +116,10 @@ function ListFilter(
   const title = titleOf(props);
   const value = search[name];
   const set = (text: string | undefined) => onChange({ [name]: text });
-  if (filter.isDay) return <DayField days={search} onChange={(days) => onChange({ ...days })} />;
+  if (filter.isDay) {
+    const chosen = (days: Days) => onChange({ ...days });
+    return <DayField days={search} onChange={chosen} {...(filter.isTime && { onTimes: chosen })} />;
+  }
   const choices = filter.choices ?? (words && Object.keys(words));
   if (choices !== undefined) {
     // A link may name what is in no list.

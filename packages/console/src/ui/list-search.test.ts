@@ -23,6 +23,16 @@ test('what a hash cannot mean is dropped, and the rest is kept', () => {
   });
 });
 
+test('a list by time takes times beside days', () => {
+  const time = { ...day, isTime: true } as const;
+  const times = { from: '2026-03-05T10:00:00Z', to: '2026-03-05' };
+  expect(readList(times, { from: time, to: time }, [])).toEqual(times);
+  expect(
+    readList({ ...times, from: '2026-03-05T24:00:00Z' }, { from: time, to: time }, []),
+  ).toEqual({ to: '2026-03-05' });
+  expect(readList(times, filters, [])).toEqual({ to: '2026-03-05' });
+});
+
 test('a filter takes with it those within it, and the cursor', () => {
   expect(changeOf(filters, { tenant: 'TX' })).toEqual({ tenant: 'TX' });
   expect(Object.keys(changeOf(filters, { tenant: 'TX' }))).toEqual([

@@ -1,5 +1,5 @@
 import { type Chosen, type DayFilters, type Filters, paramsOf } from '../api/views.ts';
-import { dayPattern, daysParams } from './days.ts';
+import { dayOrTimePattern, dayPattern, daysParams } from './days.ts';
 import { noneOf, textOf, withoutUndefined } from './hash-state.ts';
 import { readPanel } from './panel-place.ts';
 
@@ -10,10 +10,10 @@ export type ListSearch<F extends Filters> = Chosen<F> & { cursor?: string; panel
 
 /** Reads the filters of a list from a hash. What cannot be understood is dropped, so that an old link still opens. */
 function readFilters<F extends Filters>(search: Raw, filters: F): Chosen<F> {
-  const read = Object.entries(filters).map(([name, { choices, isDay }]) => [
+  const read = Object.entries(filters).map(([name, { choices, isDay, isTime }]) => [
     name,
     choices === undefined
-      ? textOf(search[name], isDay ? dayPattern : undefined)
+      ? textOf(search[name], isTime ? dayOrTimePattern : isDay ? dayPattern : undefined)
       : choices.find((choice) => choice === search[name]),
   ]);
   return withoutUndefined(Object.fromEntries(read));

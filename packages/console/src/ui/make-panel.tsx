@@ -37,6 +37,8 @@ export function ShownOnce(props: {
   answer?: string;
   /** What stands below the secret. */
   below?: ReactNode;
+  /** What stands before the button. */
+  others?: ReactNode;
   onClose: () => void;
   children: ReactNode;
 }): ReactNode {
@@ -47,6 +49,7 @@ export function ShownOnce(props: {
       {secret !== null && <Copied text={secret} label={`Copy the ${noun}`} isSecret />}
       {props.below}
       <div className="flex wrap end gap-8">
+        {props.others}
         <Button variant="filled" onClick={props.onClose}>
           {answer}
         </Button>

@@ -13,6 +13,10 @@ type MonthGridProps = {
   label: string;
   /** Whether one month alone is drawn large. */
   isLarge?: boolean;
+  /** Months that have nothing to choose: those that follow on one another have one place. */
+  folded?: ReadonlySet<string>;
+  /** What stands beside the name of a month. */
+  note?: (month: string) => ReactNode;
   onRange: (range: DayRange | null) => void;
   /** Draws the cell of a day. */
   children: (day: string, state: DayState) => ReactNode;
@@ -22,15 +26,15 @@ type MonthGridProps = {
 
 /** Months with a row for each week and a cell for each day. Dragging, or a click with Shift, chooses a range. */
 export function MonthGrid(props: MonthGridProps): ReactNode {
-  const { span, range } = props;
+  const { span, range, folded = noMonths } = props;
   const grid = useRef<HTMLDivElement>(null);
   const [looked, setLooked] = useState<string | null>(null);
   const [active, setActive] = useState<string | null>(null);
   const [drag, setDrag] = useState<DayRange | null>(null);
   const start = useRef<string | null>(null);
-  const latest = `${span.to.slice(0, 7)}-01`;
+  const latest = `${span.months.findLast((month) => !folded.has(month))}-01`;
   const wanted = active ?? range?.from ?? latest;
-  const focusable = wanted < span.from || wanted > span.to ? latest : wanted;
+  const focusable = hasCell(wanted, span, folded) ? wanted : latest;
   const shown = drag ?? range;
   const choose = (day: string, isRange: boolean) => {
     setActive(day);
@@ -47,7 +51,7 @@ export function MonthGrid(props: MonthGridProps): ReactNode {
       event.preventDefault();
       return choose(day, event.shiftKey);
     }
-    const next = dayAfterKey(event.key, day, span);
+    const next = dayInSight(event.key, day, span, folded);
     if (next === undefined) return;
     event.preventDefault();
     setActive(next);
@@ -101,19 +105,55 @@ export function MonthGrid(props: MonthGridProps): ReactNode {
       }}
       onBlur={() => setLooked(null)}
     >
-      {span.months.map((month) => (
-        <Month key={month} month={month}>
-          {(day) =>
-            props.children(day, {
-              isActive: day === focusable,
-              isChosen: shown !== null && day >= shown.from && day <= shown.to,
-            })
-          }
-        </Month>
-      ))}
+      {linesOf(span.months, folded).map(([month, last]) =>
+        last !== undefined ? (
+          <p key={month} className="muted small">
+            {month} … {last}: nothing
+          </p>
+        ) : (
+          <Month key={month} month={month} note={props.note?.(month)}>
+            {(day) =>
+              props.children(day, {
+                isActive: day === focusable,
+                isChosen: shown !== null && day >= shown.from && day <= shown.to,
+              })
+            }
+          </Month>
+        ),
+      )}
       {looked !== null && props.tip?.(looked)}
     </div>
   );
+}
+
+function hasCell(day: string, { from, to }: MonthSpan, folded: ReadonlySet<string>): boolean {
+  return day >= from && day <= to && !folded.has(day.slice(0, 7));
+}
+
+/** The day to which a key moves, beyond months that are folded; undefined when there is none. */
+function dayInSight(
+  key: string,
+  day: string,
+  span: MonthSpan,
+  folded: ReadonlySet<string>,
+): string | undefined {
+  const next = dayAfterKey(key, day, span);
+  if (next === undefined || !folded.has(next.slice(0, 7))) return next;
+  return next === day ? undefined : dayInSight(key, next, span, folded);
+}
+
+const noMonths: ReadonlySet<string> = new Set();
+
+type Line = readonly [month: string, last?: string];
+
+/** Each month, and in place of those that are folded and follow on one another the first with the last. */
+function linesOf(months: readonly string[], folded: ReadonlySet<string>): Line[] {
+  return months.flatMap((month, at): Line[] => {
+    if (!folded.has(month)) return [[month]];
+    if (folded.has(months[at - 1] ?? '')) return [];
+    const next = months.findIndex((each, n) => n > at && !folded.has(each));
+    return [[month, months[next === -1 ? months.length - 1 : next - 1] ?? month]];
+  });
 }
 
 export const weekdays = [
@@ -127,12 +167,17 @@ export const weekdays = [
 ] as const;
 
 /** One month: the names of the weekdays, then its weeks. */
-function Month(props: { month: string; children: (day: string) => ReactNode }): ReactNode {
-  const { month, children } = props;
+function Month(props: {
+  month: string;
+  note: ReactNode;
+  children: (day: string) => ReactNode;
+}): ReactNode {
+  const { month, note, children } = props;
   return (
     <div className="shrink" data-month={month}>
-      <p className={`small bold ${classes.name}`} aria-hidden="true">
+      <p className={`row between small bold ${classes.name}`} aria-hidden="true">
         {month}
+        <span className="muted">{note}</span>
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a table has no cells that are chosen by key */}
       <div role="grid" aria-label={month} aria-multiselectable className={`grid ${classes.grid}`}>

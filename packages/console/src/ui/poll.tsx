@@ -8,7 +8,7 @@ import {
 import { type ReactNode, useState } from 'react';
 import { api, type Params } from '../api/client.ts';
 import { formatAge } from './format.ts';
-import { useNow, usePolling } from './freshness.tsx';
+import { isAside as ofNoPage, useNow, usePolling } from './freshness.tsx';
 import { RefreshIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 
@@ -74,6 +74,8 @@ type ReadOptions<T> = {
   /** What can be under way, and how often it is read while it is. */
   readonly follow?: readonly [isUnderWay: (data: T) => boolean, closelyMillis: number];
   readonly staleMillis?: number;
+  /** Whether its place tells that it failed: the page stays up to date without it. */
+  readonly isAside?: boolean;
 };
 
 /** Reads a path of the API, or what a function answers, and reads it again as the options say. */
@@ -106,6 +108,7 @@ export function useRead<T>(
       },
     }),
     ...(staleMillis !== undefined && { staleTime: staleMillis }),
+    ...(options.isAside && { meta: ofNoPage }),
     ...(isFresh && { staleTime: 0, gcTime: 0, refetchOnWindowFocus: false }),
   });
 }

@@ -1,11 +1,11 @@
-import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { Target } from '../ui/endpoint.tsx';
+import { LiveButton } from '../ui/live-button.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { LastStatus, NextRetry, StatusMark } from './marks.tsx';
+import { LastStatus, NextRetry, StatusMark, whyPaused } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
 function EndpointDisabled(): ReactNode {
@@ -16,11 +16,17 @@ function EndpointDisabled(): ReactNode {
   );
 }
 
-/** Says that a delivery waits for another that goes before it. */
-function Behind({ first }: { first: string }): ReactNode {
+/** What holds a delivery up: its endpoint, or another one that goes before it. */
+function Hold({ of }: { of: Delivery }): ReactNode {
+  const { waits_for_endpoint: isDisabled, waits_for: first, paused_until: pause } = of;
+  if (isDisabled) return <EndpointDisabled />;
+  if (first === null && pause === null) return null;
   return (
-    <span className="muted" title={`It goes in order, and waits for ${first}`}>
-      in order
+    <span
+      className="muted"
+      title={first === null ? whyPaused : `It goes in order, and waits for ${first}`}
+    >
+      {first === null ? 'paused' : 'in order'}
     </span>
   );
 }
@@ -51,7 +57,7 @@ const lastStatus = column.own('last_status', 'LAST STATUS', 94, {
 
 const error = column.sentence('error', 'ERROR', 168, { card: 'title' });
 
-const tenant = column.text('tenant', 'TENANT', 64, { rank: 7, card: 'line' });
+const tenant = column.text('tenant', 'TENANT', 64, { rank: 5, card: 'line' });
 
 const event = column.own('event_type', 'EVENT', 114, {
   isText: true,
@@ -64,19 +70,20 @@ const event = column.own('event_type', 'EVENT', 114, {
 });
 
 const action = column.action(92, (_, tabIndex) => (
-  <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+  <LiveButton size="compact-xs" data-retry tabIndex={tabIndex}>
     RETRY
-  </Button>
+  </LiveButton>
 ));
 
 /** The columns of the dead-letter queue. */
 export const dlqColumns: readonly Column<Delivery>[] = [
   id,
-  column.shortId('idempotency_key', 'IDEMPOTENCY KEY', 128, { rank: 3 }),
+  column.shortId('idempotency_key', 'IDEMPOTENCY KEY', 128, { rank: 8 }),
   target,
   attempts,
   { ...lastStatus, isKept: true },
   column.own('next_retry', 'NEXT RETRY', 94, {
+    rank: 7,
     card: 'note',
     cell: (delivery) => {
       if (delivery.waits_for_endpoint) return <EndpointDisabled />;
@@ -86,12 +93,12 @@ export const dlqColumns: readonly Column<Delivery>[] = [
     value: ({ next_retry: at, waits_for_endpoint: waits }) =>
       waits ? 'disabled' : (at ?? 'parked'),
   }),
-  error,
+  { ...error, width: 136 },
   tenant,
   // So wide that it leaves before a target is cut.
   { ...event, width: 168 },
   column.own('failed_at', 'FAILED', 80, {
-    rank: 8,
+    rank: 6,
     card: 'note',
     cell: ({ last_attempt_at: at }) => (
       <span className="small">
@@ -107,21 +114,9 @@ export const dlqColumns: readonly Column<Delivery>[] = [
 export const deliveryColumns: readonly Column<Delivery>[] = [
   column.own('status', 'STATUS', 152, {
     card: 'title',
-    cell: ({ status, waits_for_endpoint: waits, waits_for: first }) => (
+    cell: (delivery) => (
       <>
-        <StatusMark status={status} />
-        {first !== null && !waits && (
-          <>
-            {' '}
-            <Behind first={first} />
-          </>
-        )}
-        {waits && (
-          <>
-            {' '}
-            <EndpointDisabled />
-          </>
-        )}
+        <StatusMark status={delivery.status} /> <Hold of={delivery} />
       </>
     ),
   }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { curlLine, whyNoRetry } from './delivery-drawer.tsx';
+import { curlLine, standingWords, whyNoRetry } from './delivery-drawer.tsx';
 
 test('a delivery reads as one command, whatever its body holds', () => {
   const sent = {
@@ -34,4 +34,18 @@ test('only what is pending or abandoned can be retried, and only to an enabled e
   expect(whyNoRetry(erased)).toContain('erased');
   expect(whyNot({ status: 'delivered', waiting: null })).toContain('is delivered');
   expect(whyNot({ status: 'discarded', waiting: null })).toContain('is discarded');
+});
+
+test.each([
+  ['queued', null, 'due at once'],
+  ['queued', 'due', 'due at once'],
+  ['queued', 'breaker', 'goes when the breaker of its endpoint lets a trial go'],
+  ['pending', 'breaker', 'goes when the breaker of its endpoint lets a trial go'],
+  ['queued', 'retry_after', 'goes when its receiver takes more'],
+  ['queued', 'disabled', 'goes once its endpoint is enabled'],
+  ['pending', 'schedule', 'failed, tried again by itself'],
+  ['abandoned', 'disabled', 'parked: no attempts are left'],
+] as const)('what is %s and waits by %s is told as: %s', (status, reason, words) => {
+  const waiting = reason && { reason, until: null, text: '' };
+  expect(standingWords({ status, waiting })).toBe(words);
 });

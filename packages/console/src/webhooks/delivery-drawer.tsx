@@ -2,13 +2,14 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { failureWords } from '../api/values.ts';
+import { failureWords, targetText } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
 import { visibleText } from '../ui/format.ts';
+import { useIsStale } from '../ui/freshness.tsx';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import { whereFree } from '../ui/keys.ts';
@@ -59,7 +60,8 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
   const { id, status } = delivery;
   const { hasScope } = useSession();
   const isOpen = status === 'pending' || status === 'abandoned' || status === 'queued';
-  const refusal = whyNoRetry(delivery);
+  const isStale = useIsStale();
+  const refusal = whyNoRetry(delivery) ?? (isStale ? notWhileOld : null);
   return (
     <div className="drawer-actions">
       {retries.isAllowed && (
@@ -72,7 +74,12 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
           RETRY
         </Button>
       )}
-      {isOpen && hasScope('admin') && <PurgeButton id={id} />}
+      {/* Apart from RETRY, so that nobody hits it instead. */}
+      {isOpen && hasScope('admin') && (
+        <span className="push">
+          <PurgeButton id={id} />
+        </span>
+      )}
       {/* Where they do not fit beside the others, they go below these together. */}
       <span className="row gap-6 push">
         <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
@@ -89,6 +96,7 @@ function Actions({ delivery, retries }: { delivery: DeliveryDetail; retries: Ret
 }
 
 const refusalId = 'no-retry';
+const notWhileOld = 'No RETRY before the page is up to date again.';
 
 /** Why a delivery cannot be retried, as the service would say; null when it can. */
 export function whyNoRetry({
@@ -106,14 +114,49 @@ export function whyNoRetry({
   return status === 'queued' ? 'No RETRY: it is queued already.' : null;
 }
 
-/** The status of the delivery, and why it waits. */
+type Reason = NonNullable<DeliveryDetail['waiting']>['reason'];
+
+/** What a delivery that is queued or pending waits for, where it is not its own time or its turn. */
+const goesWhen: Readonly<Partial<Record<Reason, string>>> = {
+  in_flight: 'an attempt is under way',
+  disabled: 'goes once its endpoint is enabled',
+  poll: 'goes when its receiver polls',
+  order: 'goes after another of its key',
+  breaker: 'goes when the breaker of its endpoint lets a trial go',
+  retry_after: 'goes when its receiver takes more',
+  no_drainer: 'due, but no drainer runs',
+  silent_drainer: 'due, but its drainer does not answer',
+};
+
+/** The reasons that end by themselves at a time that is known. */
+const timed: readonly (Reason | undefined)[] = ['schedule', 'breaker', 'retry_after'];
+
+/** What the status means, or what holds the delivery. */
+export function standingWords({
+  status,
+  waiting,
+}: Pick<DeliveryDetail, 'status' | 'waiting'>): string {
+  const isOnItsWay = status === 'queued' || status === 'pending';
+  return (isOnItsWay && waiting && goesWhen[waiting.reason]) || statusWords[status];
+}
+
+/** The status of the delivery, and what it waits for. */
 function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { status, waiting, finished_at } = delivery;
+  const until = timed.includes(waiting?.reason) ? waiting?.until : null;
   return (
     <div className={`box below-12 ${classes.standing}`} role="status">
       <p>
         <StatusMark status={status} />
-        <span>{statusWords[status]}</span>
+        <span>
+          {standingWords(delivery)}
+          {until && (
+            <>
+              {', '}
+              <Moment at={until} />
+            </>
+          )}
+        </span>
       </p>
       {waiting !== null && <p className="muted">{waiting.text}</p>}
       {waiting === null && finished_at !== null && (
@@ -132,7 +175,7 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   return (
     <Facts
       facts={{
-        target: copied(delivery.target),
+        target: copied(delivery.target, targetText(delivery.target)),
         attempts: `${delivery.attempts} of ${delivery.max_attempts}`,
         'last status': delivery.last_status ?? <span className="muted">none ever came</span>,
         error: (

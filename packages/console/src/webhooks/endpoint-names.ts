@@ -1,4 +1,5 @@
 import type { Endpoint, Page } from '../api/types.ts';
+import { shownTarget } from '../ui/endpoint.tsx';
 import { useRead } from '../ui/poll.tsx';
 import { shortId } from '../ui/words.ts';
 import { endpointsKey } from './query-keys.ts';
@@ -18,9 +19,9 @@ export function useEndpointNames(
     everyMillis: null,
     staleMillis: 60_000,
   });
-  const names = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => [
-    id,
-    `${of} · ${url.replace(/^https?:\/\//, '')}`,
+  const names = (endpoints.data?.data ?? []).map((endpoint) => [
+    endpoint.id,
+    `${endpoint.tenant} · ${shownTarget(endpoint)}`,
   ]);
   return Object.fromEntries(names);
 }

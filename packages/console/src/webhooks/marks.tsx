@@ -33,13 +33,16 @@ export function StatusMark(props: { status: DeliveryStatus; count?: number }): R
   );
 }
 
+export const whyPaused =
+  'Its endpoint failed many times in a row: until then nothing is sent to it';
+
 /** When the next attempt is; once that time has come, the delivery only waits for its turn. */
 export function NextRetry({ of }: { of: Delivery }): ReactNode {
   const { next_retry: at, paused_until: pause } = of;
   const now = usePageNow();
   if (pause !== null && pause > (at ?? '')) {
     return (
-      <span title="Its endpoint failed many times in a row: until then nothing is sent to it">
+      <span title={whyPaused}>
         paused, <Moment at={pause} />
       </span>
     );

@@ -1,4 +1,5 @@
 import { useMemo } from 'react';
+import type { Scope } from '../api/values.ts';
 import type { Filters } from '../api/views.ts';
 import { useSession } from '../ui/session.ts';
 
@@ -8,16 +9,17 @@ export function useOnlyTenant(): string | undefined {
   return tenants?.length === 1 ? tenants[0] : undefined;
 }
 
-/** The columns of a list without that of the tenant, where there is only one, and without RETRY for those who may not. */
+/** The columns of a list without that of the tenant, where there is only one, and without buttons for those who may not. */
 export function useOwnColumns<Column extends { readonly id: string; readonly isAction?: boolean }>(
   columns: readonly Column[],
+  scopeToAct: Scope = 'deliveries:retry',
 ): readonly Column[] {
   const isOnly = useOnlyTenant() !== undefined;
-  const mayRetry = useSession().hasScope('deliveries:retry');
+  const mayAct = useSession().hasScope(scopeToAct);
   return useMemo(
     () =>
-      columns.filter(({ id, isAction }) => !(isOnly && id === 'tenant') && (mayRetry || !isAction)),
-    [columns, isOnly, mayRetry],
+      columns.filter(({ id, isAction }) => !(isOnly && id === 'tenant') && (mayAct || !isAction)),
+    [columns, isOnly, mayAct],
   );
 }
 

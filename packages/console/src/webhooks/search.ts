@@ -42,9 +42,8 @@ export const dlqFields = { ...dlqFilters, status: {} } as const;
 /** View state of the page WEBHOOK DLQ. `endpoint` is an id, `q` a search text. */
 export type DlqSearch = ListSearch<typeof dlqFields> & { view?: 'groups' };
 
-/** People type `incident.*` or `incident.` for all types that begin so. Lists of types have the one, filters the other. */
+/** People type `incident.*` or `incident.` for all types that begin so. Lists of types have the one; filters take both. */
 export const inList = (type: string) => type.replace(/\.$/, '.*');
-export const asPrefix = (type: string) => type.replace(/\.\*$/, '.');
 
 /** The panels of WEBHOOK DLQ: a delivery by its id, and what is done to all that the filters find, or to a group. */
 export const dlqPanels = ['delivery', ...bulkActions] as const;

@@ -37,7 +37,7 @@ test('a connection plans the look-up of a token five times, and then never again
 });
 
 test('/me tells name, scopes, tenants and expiry', async () => {
-  const { token } = await service.makeToken({
+  const { id, token } = await service.makeToken({
     name: 'ops laptop',
     scopes: ['enrichment:read'],
     tenants: ['TX'],
@@ -45,6 +45,7 @@ test('/me tells name, scopes, tenants and expiry', async () => {
   });
   const answer = await service.call('GET', '/me', { token });
   expect(answer.json).toEqual({
+    id,
     kind: 'token',
     name: 'ops laptop',
     scopes: ['enrichment:read'],

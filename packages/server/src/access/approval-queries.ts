@@ -1,5 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
-import type { Actor } from '../kernel/actor.ts';
+import { type Actor, hasScope } from '../kernel/actor.ts';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { Approval } from './approvals.contract.ts';
@@ -31,15 +31,19 @@ const columns = (root: Sql) => sql`approvals.id,
 const reached = (reach: readonly string[] | null) =>
   sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;
 
+/** What an actor may see: an admin what they reach, anybody else what they asked for themselves. */
+const seenBy = (actor: Actor) =>
+  sql`(${reached(actor.tenants)} and (${hasScope(actor, 'admin')}::boolean or asker_id = ${actor.tokenId}))`;
+
 export async function listApprovals(
   db: Queryable,
-  { tokenId, tenants }: Actor,
+  actor: Actor,
   state: ApprovalState | undefined,
 ): Promise<StoredApproval[]> {
   return db.query<StoredApproval>(sql`
     select * from (
-      select ${columns(rootOf(tokenId))} from approvals join access_tokens asker on asker.id = asker_id
-      where ${reached(tenants)}
+      select ${columns(rootOf(actor.tokenId))} from approvals join access_tokens asker on asker.id = asker_id
+      where ${seenBy(actor)}
     ) found
     where ${state ?? null}::text is null or state = ${state ?? null} order by asked_at desc, id limit 1000`);
 }
@@ -57,12 +61,12 @@ export async function listWaitingApprovals(
 
 export async function findApproval(
   db: Queryable,
-  { tokenId, tenants }: Actor,
+  actor: Actor,
   id: string,
 ): Promise<StoredApproval | undefined> {
   const rows = await db.query<StoredApproval>(sql`
-    select ${columns(rootOf(tokenId))} from approvals join access_tokens asker on asker.id = asker_id
-    where approvals.id = ${id} and ${reached(tenants)}`);
+    select ${columns(rootOf(actor.tokenId))} from approvals join access_tokens asker on asker.id = asker_id
+    where approvals.id = ${id} and ${seenBy(actor)}`);
   return rows[0];
 }
 

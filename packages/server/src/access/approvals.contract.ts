@@ -54,11 +54,11 @@ const shown = {
 /** The routes by which what one has asked for is confirmed by another. */
 export const approvalsContract = routesUnder('Access', {
   listApprovals: {
-    method: 'GET',
-    path: '/approvals',
+    route: 'GET /approvals',
     summary: 'List what waits to be confirmed by somebody else, newest first',
-    description: 'And what was, within 30 days. What is asked for so is said by `SVC_FOUR_EYES`.',
-    scope: 'admin',
+    description:
+      'And what was, within 30 days; without the scope admin, what the caller has asked for. What is asked for so is said by `SVC_FOUR_EYES`.',
+    scope: 'retention:manage',
     query: exactly({ state: Type.Optional(oneOf(approvalStates)) }),
     responses: {
       200: {
@@ -68,15 +68,13 @@ export const approvalsContract = routesUnder('Access', {
     },
   },
   getApproval: {
-    method: 'GET',
-    path: '/approvals/:id',
+    route: 'GET /approvals/:id',
     summary: 'Show what was asked for, with the body of the call',
-    scope: 'admin',
+    scope: 'retention:manage',
     responses: shown,
   },
   confirmApproval: {
-    method: 'POST',
-    path: '/approvals/:id/confirm',
+    route: 'POST /approvals/:id/confirm',
     summary: 'Confirm what somebody else has asked for, and do it',
     description:
       'Does the call in the name of who asked for it. Not for the same person, nor for tokens of one chain: those whose makers, and the makers of these, begin with the same person or the same token that the machine made (403 `approval_own`). Refused, and void, when the asker may no longer do it, or it would do something else than was foreseen (409 `approval_void`).',
@@ -95,10 +93,10 @@ export const approvalsContract = routesUnder('Access', {
     },
   },
   rejectApproval: {
-    method: 'POST',
-    path: '/approvals/:id/reject',
+    route: 'POST /approvals/:id/reject',
     summary: 'Reject what somebody has asked for, or withdraw what one has asked for oneself',
-    scope: 'admin',
+    description: 'Without the scope admin, only the latter.',
+    scope: 'retention:manage',
     responses: { ...shown, 409: problem },
   },
 });

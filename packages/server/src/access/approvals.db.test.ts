@@ -159,6 +159,29 @@ describe('who asks cannot confirm', () => {
   });
 });
 
+test('who may only manage retention sees, and withdraws, what they asked for themselves', async () => {
+  const make = () => call(ada, 'POST', '/tokens', { name: 'rita', scopes: ['retention:manage'] });
+  const [rita, peer] = [(await make()).json, (await make()).json];
+  await call(rita, 'PUT', policy('RITA'), days(null, true));
+  const others = await ask(ada, 'PUT', policy('RITA'), days(10, true));
+  const own = await ask(rita, 'PUT', policy('RITA'), days(null));
+  const { data } = (await call(rita, 'GET', '/approvals')).json;
+  expect(data).toMatchObject([{ id: own, is_own: true, acts: ['lift_hold'] }]);
+  expect((await call(rita, 'GET', `/approvals/${own}`)).json.body).toMatchObject({ hold: false });
+  expect((await confirm(rita, own)).json.code).toBe('scope_missing');
+  for (const [who, id] of [
+    [rita, others],
+    [peer, own],
+  ] as const) {
+    expect((await call(who, 'GET', `/approvals/${id}`)).json.code).toBe('approval_not_found');
+    expect((await call(who, 'POST', `/approvals/${id}/reject`)).status).toBe(404);
+  }
+  expect((await call(rita, 'POST', `/approvals/${own}/reject`)).json.state).toBe('rejected');
+  expect(await stateOf(others)).toBe('waiting');
+  const viewer = (await call(ada, 'POST', '/tokens', { name: 'v', preset: 'viewer' })).json;
+  expect((await call(viewer, 'GET', '/approvals')).json.code).toBe('scope_missing');
+});
+
 describe('a request ends', () => {
   test('once: of two confirmations at the same time one does it', async () => {
     const adoptions = async () =>

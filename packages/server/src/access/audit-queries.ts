@@ -306,10 +306,8 @@ function auditConditions({ tokenId, action, text, from, to }: AuditFilter): Sql[
     conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
   } else if (action !== undefined) conditions.push(sql`action = ${action}`);
   if (text !== undefined) conditions.push(holdsText(searched, text));
-  if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
-  if (to !== undefined) {
-    conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
-  }
+  if (from !== undefined) conditions.push(sql`audit_log.at >= ${from}`);
+  if (to !== undefined) conditions.push(sql`audit_log.at <= ${to}`);
   return conditions;
 }
 

@@ -40,6 +40,7 @@ test.each([
   ['to=2001-03-01', '?from'],
   ['from=2001-03-02&to=2001-03-01', '?from'],
   ['from=2001-02-30&to=2001-03-01', '?from'],
+  ['from=2001-03-01&to=2001-03-01T24:00:00Z', '?to'],
   ['action=endpoint', '?action'],
   ['action=End.', '?action'],
   ['actor=', '?actor'],

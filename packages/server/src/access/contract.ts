@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { actorKinds, presets, scopes, signInPurposes } from '../kernel/values.ts';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  dateSchema,
+  dayOrInstantSchema,
   exactly,
   instantSchema,
   nameSchema,
@@ -31,6 +31,7 @@ const addressesSchema = nullable(
 );
 
 export const actorSchema = Type.Object({
+  id: Type.String({ description: 'of the token, the person or the link into the portal' }),
   kind: oneOf(actorKinds),
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
@@ -210,8 +211,8 @@ export const auditQuerySchema = exactly({
         'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants). A page searches 10,000 entries at most, so it may be short, or empty, while next_cursor is set. Not with `after`.',
     }),
   ),
-  from: Type.Optional(dateSchema),
-  to: Type.Optional(dateSchema),
+  from: Type.Optional(dayOrInstantSchema),
+  to: Type.Optional(dayOrInstantSchema),
   after: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -225,8 +226,7 @@ export const auditQuerySchema = exactly({
 
 export const accessContract = routesUnder('Access', {
   listSignIns: {
-    method: 'GET',
-    path: '/session/ways',
+    route: 'GET /session/ways',
     summary: 'How one can sign in',
     scope: null,
     responses: {
@@ -242,8 +242,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   beginSignIn: {
-    method: 'POST',
-    path: '/session/identity',
+    route: 'POST /session/identity',
     summary: 'Begin to sign in at the identity server',
     description:
       'For browsers: sets a cookie that knows the answer again, within ten minutes, and answers where to go. What comes back to /sign-in/callback opens a session (`POST /session`) or, begun to confirm, confirms one (`POST /session/confirm`).',
@@ -261,8 +260,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   signIn: {
-    method: 'POST',
-    path: '/session',
+    route: 'POST /session',
     summary: 'Open a console session',
     description:
       'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day, or for the person whom the identity server vouches for until it has to do so anew. Programs send the token itself.',
@@ -277,8 +275,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   signOut: {
-    method: 'DELETE',
-    path: '/session',
+    route: 'DELETE /session',
     summary: 'End the console session',
     scope: null,
     responses: {
@@ -291,8 +288,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   confirmSession: {
-    method: 'POST',
-    path: '/session/confirm',
+    route: 'POST /session/confirm',
     summary: 'Confirm the console session with its access token, or by signing in anew',
     description:
       'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
@@ -304,18 +300,16 @@ export const accessContract = routesUnder('Access', {
     },
   },
   whoAmI: {
-    method: 'GET',
-    path: '/me',
+    route: 'GET /me',
     summary: 'Who the token is',
     scope: 'any',
     responses: { 200: { description: 'The token’s name and reach.', schema: actorSchema } },
   },
   createToken: {
-    method: 'POST',
-    path: '/tokens',
+    route: 'POST /tokens',
     summary: 'Make an access token',
     description:
-      'The answer is the only place where the token itself ever shows. What a person makes expires after SVC_PERSON_TOKEN_DAYS, and counts only while they may do as much. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
+      'The answer is the only place where the token itself ever shows. It expires after SVC_TOKEN_DAYS at the latest, where that is set; what a person makes after SVC_PERSON_TOKEN_DAYS, and that counts only while they may do as much. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
     scope: 'tokens:manage',
     stepUp: true,
     body: newTokenSchema,
@@ -327,8 +321,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   listTokens: {
-    method: 'GET',
-    path: '/tokens',
+    route: 'GET /tokens',
     summary: 'List the tokens that are not revoked, newest first',
     scope: 'audit:read',
     query: exactly({
@@ -348,8 +341,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   revokeToken: {
-    method: 'DELETE',
-    path: '/tokens/:id',
+    route: 'DELETE /tokens/:id',
     summary: 'Revoke a token',
     description:
       'Effective at once, in every process. With a token that is limited to tenants, expires or is no admin go those that it made. Nobody revokes a token that may do more than they (403 scope_missing).',
@@ -359,8 +351,7 @@ export const accessContract = routesUnder('Access', {
     responses: { 204: { description: 'Revoked.' } },
   },
   rotateToken: {
-    method: 'POST',
-    path: '/tokens/:id/rotate',
+    route: 'POST /tokens/:id/rotate',
     summary: 'Give a token another secret',
     description:
       'The answer is the only place where the new secret ever shows. All else of the token stays. The secret before is taken until the overlap ends, but then neither makes or rotates tokens nor opens sessions; one that was rotated out before it ends at once, and so do the console sessions of the token but the one that asks. A token is rotated by itself, by those that made it, and by those that may do as much without any limit, expiry or maker that is a person (403 rotation_refused); where `SVC_FOUR_EYES` is set, only if both have the same first maker.',
@@ -376,8 +367,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   listSessions: {
-    method: 'GET',
-    path: '/sessions',
+    route: 'GET /sessions',
     summary: 'List the console sessions, newest first',
     description: 'A token limited to tenants sees those of tokens that reach no others.',
     scope: 'audit:read',
@@ -389,8 +379,7 @@ export const accessContract = routesUnder('Access', {
     },
   },
   endSession: {
-    method: 'DELETE',
-    path: '/sessions/:id',
+    route: 'DELETE /sessions/:id',
     summary: 'End a console session',
     description: 'Whoever is in it has to sign in again. Its token stays valid.',
     scope: 'admin',
@@ -398,16 +387,14 @@ export const accessContract = routesUnder('Access', {
     responses: { 204: { description: 'Ended.' } },
   },
   endOwnSessions: {
-    method: 'DELETE',
-    path: '/sessions',
+    route: 'DELETE /sessions',
     summary: 'Sign out everywhere',
     description: 'Ends all console sessions of the caller’s token, on every machine.',
     scope: 'any',
     responses: { 204: { description: 'Ended.' } },
   },
   listAuditLog: {
-    method: 'GET',
-    path: '/audit',
+    route: 'GET /audit',
     summary: 'Read the audit log, newest first',
     description:
       'Every write by an operator, and every export and download. A token limited to tenants sees only what concerns one of those tenants.',
@@ -416,8 +403,7 @@ export const accessContract = routesUnder('Access', {
     responses: onePage(auditEntrySchema),
   },
   verifyAuditLog: {
-    method: 'POST',
-    path: '/audit/verify',
+    route: 'POST /audit/verify',
     summary: 'Verify the audit log',
     description:
       'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Against who computes all hashes anew, the chain is sealed every two seconds with a key that the database does not hold; a `head` that was noted elsewhere proves the same. Only for tokens that reach all tenants.',

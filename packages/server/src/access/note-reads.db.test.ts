@@ -9,7 +9,7 @@ beforeAll(async () => {
     store: 's',
     event_id,
     occurred_at: '2026-02-01T00:00:00Z',
-    enrichment: { person: { id: 'p-17' } },
+    enrichment: { person: { id: 'p-17' }, of: event_id },
   }));
   await service.call('POST', '/enrichment/records', { body: { records } });
 });
@@ -34,6 +34,8 @@ test('what a person reads in the console is noted before it is answered, once fo
   const key = 'tenant=TX&store=s&occurred_at=2026-02-01T00:00:00Z&event_id=a';
   const one = await get(`/enrichment/records/one?${key}`);
   expect(one.status, one.text).toBe(200);
+  const enrichment = { person: { id: 'p-17' }, of: 'a' };
+  expect(one.json).toMatchObject({ event_id: 'a', enrichment });
   await get(`${list}&store=s`);
   const known = { tenant: 'TX', store: 's' };
   expect(await noted()).toEqual([

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { startIdentityServer, testClient } from '../../test/identity-server.ts';
+import { startIdentityServer, testClient } from '../../test/identity-server.mjs';
 import { identitySettings, openBrowser, testPublicUrl } from '../../test/person.ts';
 import { startTestService } from '../../test/service.ts';
 import { use } from '../../test/use.ts';
@@ -27,10 +27,8 @@ async function signIn(who: string) {
   const { identity, service } = world;
   const browser = openBrowser(service);
   const jar = new Map<string, string>();
-  const goThere = async (purpose: 'page' | 'confirm') => {
-    identity.who = who;
-    return identity.visit(await browser.begin(purpose), jar);
-  };
+  const goThere = async (purpose: 'page' | 'confirm') =>
+    identity.visit(await browser.begin(purpose), jar, who);
   const answer = await browser.call('POST', '/session', { answer: await goThere('page') });
   const confirm = async () =>
     browser.call('POST', '/session/confirm', { answer: await goThere('confirm') });
@@ -214,8 +212,7 @@ test('what is destructive asks for a new sign-in, of the same person', async () 
   expect((await ada.call('POST', '/session', { answer: proof })).json.code).toBe(
     'identity_refused',
   );
-  identity.who = 'bob';
-  const other = await identity.visit(await ada.begin('confirm'), new Map());
+  const other = await identity.visit(await ada.begin('confirm'), new Map(), 'bob');
   const byOther = await ada.call('POST', '/session/confirm', { answer: other });
   expect(byOther.json.code).toBe('identity_refused');
   expect(byOther.json.detail).toContain('It is not Ada King');
@@ -278,7 +275,7 @@ test('without PKCE the identity server is asked for nothing', async () => {
   expect(url.searchParams.get('code_challenge_method')).toBe('S256');
   expect(url.searchParams.get('redirect_uri')).toBe(`${testPublicUrl}/sign-in/callback`);
   for (const name of ['code_challenge', 'code_challenge_method']) url.searchParams.delete(name);
-  const answer = await identity.visit(url.href, new Map());
+  const answer = await identity.visit(url.href, new Map(), 'ada');
   const taken = await browser.call('POST', '/session', { answer });
   expect(taken.json.code).toBe('identity_refused');
 });

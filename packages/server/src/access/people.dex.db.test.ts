@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findDex, startDex } from '../../test/dex.ts';
-import { type Colleague, testClient } from '../../test/identity-server.ts';
+import { type Colleague, testClient } from '../../test/identity-server.mjs';
 import { identitySettings, openBrowser, testPublicUrl } from '../../test/person.ts';
 import { startTestService } from '../../test/service.ts';
 

@@ -7,6 +7,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  optional,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -39,15 +40,12 @@ const newPortalLinkSchema = exactly({
     ...nameSchema,
     description: 'for whom it is, such as an id of your own: the audit log names it',
   }),
-  seconds: Type.Optional(
-    Type.Integer({
-      minimum: 60,
-      maximum: 86_400,
-      default: 3600,
-      description:
-        'after which the link and what was opened by it end, at the latest with the token',
-    }),
-  ),
+  seconds: optional.integer({
+    minimum: 60,
+    maximum: 86_400,
+    default: 3600,
+    description: 'after which the link and what was opened by it end, at the latest with the token',
+  }),
 });
 export type NewPortalLink = Static<typeof newPortalLinkSchema>;
 
@@ -55,8 +53,7 @@ export type NewPortalLink = Static<typeof newPortalLinkSchema>;
 export const portalContract = routesUnder('Portal', {
   createPortalLink: {
     scope: 'webhooks:manage',
-    method: 'POST',
-    path: '/webhook/portal-links',
+    route: 'POST /webhook/portal-links',
     summary: 'Make a link by which somebody of a tenant sees its webhooks',
     description:
       'The link opens once, and then is a session of its own in that browser, until it expires or is revoked. Frame it, or send people there: docs/portal.md. A session of the portal makes no links.',
@@ -71,8 +68,7 @@ export const portalContract = routesUnder('Portal', {
   },
   listPortalLinks: {
     scope: 'webhooks:manage',
-    method: 'GET',
-    path: '/webhook/portal-links',
+    route: 'GET /webhook/portal-links',
     summary: 'List the links into the portal, newest first',
     description: 'A link is forgotten a week after it has expired.',
     query: exactly({ tenant: Type.Optional(tenantSchema) }),
@@ -85,15 +81,13 @@ export const portalContract = routesUnder('Portal', {
   },
   revokePortalLink: {
     scope: 'webhooks:manage',
-    method: 'DELETE',
-    path: '/webhook/portal-links/:id',
+    route: 'DELETE /webhook/portal-links/:id',
     summary: 'End a link into the portal, and what was opened by it',
     responses: { 204: { description: 'Ended, or was before.' } },
   },
   openPortal: {
     scope: null,
-    method: 'POST',
-    path: '/portal/session',
+    route: 'POST /portal/session',
     summary: 'Open the portal by the code of a link',
     description:
       'For the page /portal: sets a cookie that counts only beside the header `svcctl-portal`, and until the link ends.',
@@ -107,8 +101,7 @@ export const portalContract = routesUnder('Portal', {
   },
   closePortal: {
     scope: null,
-    method: 'DELETE',
-    path: '/portal/session',
+    route: 'DELETE /portal/session',
     summary: 'Leave the portal',
     responses: {
       204: { description: 'Left, or never there.' },

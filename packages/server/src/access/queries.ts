@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { newId } from '../kernel/ids.ts';
 import { type Scope, scopesWith } from '../kernel/values.ts';
-import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
+import { type Database, onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText, unseen } from '../platform/postgres/sql-text.ts';
 import { kindOf } from './audit-queries.ts';
@@ -32,6 +32,8 @@ export type TokenState = Pick<
   absent_days: number | null;
   /** Whether it was found by the secret before the last rotation. */
   is_rotated_out?: boolean;
+  /** By it a statement knows this row again, as `require_token` does; null where it could not, or must not. */
+  version?: string | null;
 };
 
 const including = JSON.stringify(scopesWith);
@@ -56,7 +58,11 @@ const state = sql`id, name, scopes, tenants, addresses, person_id is not null as
   ${isRevoked('access_tokens')} as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
-/** The tokens with these hashes, in their order; undefined: none. They may be revoked or expired, so check. */
+/**
+ * The tokens with these hashes, in their order; undefined: none. They may be revoked or expired, so check. Only the current
+ * secret of a token that no person made has a version: more than its own row tells whether another counts. So has none
+ * whose use is to be noted, which changes the row; and none on a Citus cluster, whose workers have no tokens.
+ */
 export async function findTokensByHash(
   db: Queryable,
   hashes: readonly Buffer[],
@@ -65,14 +71,21 @@ export async function findTokensByHash(
   const rows = await db.query<
     TokenState & { hash: Buffer; previous_hash: Buffer | null; is_overlap_over: boolean }
   >(sql`
-    select hash, previous_hash, coalesce(previous_ends_at <= now(), true) as is_overlap_over, ${state}
+    select hash, previous_hash, coalesce(previous_ends_at <= now(), true) as is_overlap_over, ${state},
+      case when person_id is null and last_used_at >= now() - interval '1 minute'
+        and to_regclass('pg_dist_partition') is null then xmin::text end as version
     from access_tokens where hash = any(${given}) or previous_hash = any(${given})`);
   return hashes.map((hash) => {
     const row = rows.find((each) => each.hash.equals(hash));
     if (row !== undefined) return row;
     const old = rows.find((each) => each.previous_hash?.equals(hash));
     if (old === undefined) return undefined;
-    return { ...old, is_rotated_out: true, is_expired: old.is_expired || old.is_overlap_over };
+    return {
+      ...old,
+      version: null,
+      is_rotated_out: true,
+      is_expired: old.is_expired || old.is_overlap_over,
+    };
   });
 }
 
@@ -361,6 +374,14 @@ export async function countTokens(db: Queryable): Promise<number> {
 /** Lets one transaction at a time make or revoke tokens: one first token, and none by a token being revoked. */
 export async function lockTokens(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokens})`);
+}
+
+/**
+ * Waits until no statement is under way any more that found a token unchanged before this. Call it when what was done to
+ * tokens is committed, and before that is answered; see `require_token`. Throws `query_timeout` for one that takes too long.
+ */
+export async function awaitTokenChecks(db: Database): Promise<void> {
+  await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokenChecks})`);
 }
 
 /** Returns the key of this name. The first process that asks stores `fresh`; all later ones get that same key. */

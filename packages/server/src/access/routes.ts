@@ -12,7 +12,7 @@ import { refuseForeignOrigin } from './cookies.ts';
 import type { SignInGuard } from './limits.ts';
 import { beginSignIn, forgetSignIn } from './people.ts';
 import { addPortalRoutes } from './portal.ts';
-import { listLiveTokens } from './queries.ts';
+import { awaitTokenChecks, listLiveTokens } from './queries.ts';
 import { addSavedViewRoutes } from './saved-views.ts';
 import type { Sealer } from './seal-audit.ts';
 import {
@@ -43,6 +43,8 @@ type AccessOptions = SessionOptions & {
   readonly guard: SignInGuard;
   /** Days after which a token that a person made expires at the latest; 0 = whenever they say. */
   readonly personTokenDays: number;
+  /** No token lives longer; 0: as long as its maker says. */
+  readonly tokenDays: number;
   /** Acts that one asks for and another confirms. */
   readonly fourEyes: readonly string[];
   /** Whether pages of other sites may have the portal in a frame. */
@@ -53,7 +55,7 @@ type AccessOptions = SessionOptions & {
 
 /** Adds the routes of access. What changes a token and its entry in the audit log share a transaction. */
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, clock, cursorKey, publicUrl, personTokenDays, sealer } = options;
+  const { audit, clock, cursorKey, publicUrl, personTokenDays, tokenDays, sealer } = options;
   addSessionRoutes(http, db, options);
   addPortalRoutes(http, db, options);
   addApprovalRoutes(http, db, options);
@@ -65,6 +67,7 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
         creator: actor,
         nowMillis: clock(),
         personTokenDays,
+        tokenDays,
       });
       await audit(connection, {
         actor,
@@ -95,10 +98,11 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
         });
       }
     });
+    await awaitTokenChecks(db);
     return reply.send();
   });
-  http.route(accessContract.rotateToken, ({ params, body, actor, request }) =>
-    db.transaction(async (connection) => {
+  http.route(accessContract.rotateToken, async ({ params, body, actor, request }) => {
+    const made = await db.transaction(async (connection) => {
       const rotated = await rotateToken(connection, params.id, {
         actor,
         secret: actor.session ? null : (secretOf(request.headers.authorization) ?? null),
@@ -117,8 +121,10 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
         after,
       });
       return rotated;
-    }),
-  );
+    });
+    await awaitTokenChecks(db);
+    return made;
+  });
   http.route(accessContract.listSessions, async ({ actor, request }) => ({
     data: await listSessions(db, { actor, request, publicUrl }),
     next_cursor: null,

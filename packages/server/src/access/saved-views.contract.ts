@@ -5,6 +5,7 @@ import {
   instantSchema,
   nameSchema,
   onePage,
+  optional,
   problem,
 } from '../platform/http/schemas.contract.ts';
 
@@ -26,7 +27,7 @@ const newSavedViewSchema = exactly({
     description: 'a page and its filters; panels, cursors and what the tree has open are left out',
     examples: ['#/dlq?status=abandoned&tenant=TX'],
   }),
-  shared: Type.Optional(Type.Boolean({ default: false })),
+  shared: optional.boolean({ default: false }),
   name: Type.Optional({ ...nameSchema, description: 'another name for the view that is there' }),
 });
 export type NewSavedView = Static<typeof newSavedViewSchema>;
@@ -35,8 +36,7 @@ export type NewSavedView = Static<typeof newSavedViewSchema>;
 export const savedViewsContract = routesUnder('Saved views', {
   listSavedViews: {
     scope: 'any',
-    method: 'GET',
-    path: '/views',
+    route: 'GET /views',
     summary: 'List the caller’s saved views, then those that others share',
     description:
       'A token limited to tenants gets shared views only if their address names one of these tenants.',
@@ -44,24 +44,20 @@ export const savedViewsContract = routesUnder('Saved views', {
   },
   putSavedView: {
     scope: 'any',
-    method: 'PUT',
-    path: '/views/:name',
+    route: 'PUT /views/:name',
     summary: 'Save a view of the caller, or change or rename it',
     body: newSavedViewSchema,
     responses: { 200: { description: 'Saved.', schema: savedViewSchema }, 409: problem },
   },
   deleteSavedView: {
     scope: 'any',
-    method: 'DELETE',
-    path: '/views/:name',
+    route: 'DELETE /views/:name',
     summary: 'Delete a saved view',
     query: exactly({
-      owner: Type.Optional(
-        Type.String({
-          maxLength: 100,
-          description: 'whose it is, where an admin without limits deletes a shared one',
-        }),
-      ),
+      owner: optional.string({
+        maxLength: 100,
+        description: 'whose it is, where an admin without limits deletes a shared one',
+      }),
     }),
     responses: { 204: { description: 'Deleted.' } },
   },

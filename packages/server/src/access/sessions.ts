@@ -25,6 +25,7 @@ import {
   actorOf,
   authenticateToken,
   createFindToken,
+  createKnownTokens,
   requireAddress,
   requireVouched,
   toActor,
@@ -40,6 +41,8 @@ export type SessionOptions = {
   /** How people sign in by the identity server; null = there is none. */
   readonly people: PeopleOptions | null;
 };
+
+type Authenticate = (request: FastifyRequest, mayBeKnown?: boolean) => Promise<Actor>;
 
 const cookie = 'svc_session';
 /** By this header the console says that somebody has pressed a key or a button: its own polls keep no session open. */
@@ -57,20 +60,30 @@ const quietMillis = 600_000;
 /**
  * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
  * session, or that of the portal. It throws 401, and 403 `cross_site_refused` when another site's page used the session.
+ * With `mayBeKnown` it may be a token that was looked up within `knownMillis`; its actor then has a `check` to be made.
  */
 export function createAuthenticate(
   db: Database,
-  { publicUrl, idleSeconds, vouchDays }: Omit<SessionOptions, 'people'>,
-): (request: FastifyRequest) => Promise<Actor> {
+  {
+    publicUrl,
+    idleSeconds,
+    vouchDays,
+    knownMillis,
+  }: Omit<SessionOptions, 'people'> & { knownMillis: number },
+): Authenticate {
   const findToken = createFindToken(db);
-  return async (request) => {
+  const knownTokens = createKnownTokens(knownMillis);
+  return async (request, mayBeKnown = false) => {
     const { authorization } = request.headers;
     if (authorization === undefined) {
       const visitor = await findVisitor(db, request, publicUrl);
       if (visitor !== undefined) return visitor;
     }
     const secret = authorization === undefined && readCookie(cookie, request, publicUrl);
-    if (!secret) return authenticateToken(db, { authorization, request, vouchDays }, findToken);
+    if (!secret) {
+      const how = { authorization, request, vouchDays, known: knownTokens, mayBeKnown };
+      return authenticateToken(db, how, findToken);
+    }
     if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     const row = await queries.findTokenBySession(db, hash);
@@ -87,13 +100,13 @@ export function createAuthenticate(
 
 /** Audits the use of a token, perhaps found by somebody, from a wrong address: once in ten minutes, against floods. */
 export function tellAddressRefusals(
-  authenticate: (request: FastifyRequest) => Promise<Actor>,
+  authenticate: Authenticate,
   { db, audit, clock, log }: { db: Queryable; audit: Audit; clock: Clock; log: Log },
-): (request: FastifyRequest) => Promise<Actor> {
+): Authenticate {
   const toldAtMillis = new LRUCache<string, number>({ max: 10_000 });
-  return async (request) => {
+  return async (request, mayBeKnown) => {
     try {
-      return await authenticate(request);
+      return await authenticate(request, mayBeKnown);
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'address_refused') throw error;
       const actor = error.cause as Actor;

@@ -1,6 +1,7 @@
-import { chmod, rename, writeFile } from 'node:fs/promises';
+import { chmod, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import {
   type Actor,
   hasScope,
@@ -32,7 +33,7 @@ import * as queries from './queries.ts';
 export async function createToken(
   db: Queryable,
   request: NewToken,
-  maker: { creator: Actor | null; nowMillis: number; personTokenDays?: number },
+  maker: { creator: Actor | null; nowMillis: number; personTokenDays?: number; tokenDays?: number },
 ) {
   const { creator } = maker;
   if (creator !== null) requireCurrentSecret(creator);
@@ -151,22 +152,30 @@ export async function rotateToken(
 /** When the token expires: as asked for, or else as late as it may. Null means never. */
 function expiryOf(
   { expires_at: asked }: NewToken,
-  { creator, nowMillis, personTokenDays = 0 }: Parameters<typeof createToken>[2],
+  { creator, nowMillis, personTokenDays = 0, tokenDays = 0 }: Parameters<typeof createToken>[2],
 ): string | null {
+  const after = (days: number) => (nowMillis + days * 86_400_000) * 1000;
   const isBound = creator !== null && isPerson(creator) && personTokenDays > 0;
-  const latest = isBound
-    ? formatMicros((nowMillis + personTokenDays * 86_400_000) * 1000)
-    : (creator?.expiresAt ?? null);
-  if (asked === undefined) return latest;
+  const bounds: { micros: number; why: string }[] = [];
+  if (isBound) {
+    const why = `and a token that a person makes lives ${personTokenDays} days at most`;
+    bounds.push({ micros: after(personTokenDays), why });
+  } else if (creator?.expiresAt != null) {
+    const micros = parseInstant(creator.expiresAt) ?? 0;
+    bounds.push({ micros, why: 'when your own token expires' });
+  }
+  if (tokenDays > 0) {
+    const why = `and a token lives ${tokenDays} days at most (SVC_TOKEN_DAYS)`;
+    bounds.push({ micros: after(tokenDays), why });
+  }
+  const [latest] = bounds.sort((one, other) => one.micros - other.micros);
+  if (asked === undefined) return latest === undefined ? null : formatMicros(latest.micros);
   const micros = parseInstant(asked);
   if (micros === null || micros <= nowMillis * 1000) {
     throw invalidInput('/expires_at', 'is not a time to come, before 2255');
   }
-  if (latest !== null && micros > (parseInstant(latest) ?? 0)) {
-    const why = isBound
-      ? `and a token that a person makes lives ${personTokenDays} days at most`
-      : 'when your own token expires';
-    throw invalidInput('/expires_at', `is after ${latest}, ${why}`);
+  if (latest !== undefined && micros > latest.micros) {
+    throw invalidInput('/expires_at', `is after ${formatMicros(latest.micros)}, ${latest.why}`);
   }
   return formatMicros(micros);
 }
@@ -191,14 +200,31 @@ export function createFindToken(db: Database): FindToken {
   return async (hash) => (await lookUps.run(hash)).token;
 }
 
-/** Returns the caller behind an `Authorization` header. Throws 401 `token_*`, and 403 `address_refused`. */
+const mostKnown = 10_000;
+
+/** Tokens that were looked up within the last so many milliseconds, by their hashes. */
+export const createKnownTokens = (keepMillis: number) =>
+  new LRUCache<string, queries.TokenState>({ max: mostKnown, ttl: keepMillis });
+
+/**
+ * Returns the caller behind an `Authorization` header. Throws 401 `token_*`, and 403 `address_refused`. With `mayBeKnown`
+ * the actor may be one of the `known` tokens, and whoever stores something in its name checks it (`check`).
+ */
 export async function authenticateToken(
   db: Database,
   {
     authorization,
     request,
     vouchDays,
-  }: { authorization: string | undefined; request: FastifyRequest; vouchDays: number },
+    known,
+    mayBeKnown = false,
+  }: {
+    authorization: string | undefined;
+    request: FastifyRequest;
+    vouchDays: number;
+    known?: ReturnType<typeof createKnownTokens>;
+    mayBeKnown?: boolean;
+  },
   findToken: FindToken = createFindToken(db),
 ): Promise<Actor> {
   const token = secretOf(authorization);
@@ -212,11 +238,24 @@ export async function authenticateToken(
       detail: 'The token is mistyped or cut off: copy it again, all 50 characters.',
     });
   }
-  const row = await findToken(hashSecret(token));
+  const hash = hashSecret(token);
+  const key = hash.toString('base64');
+  const kept = mayBeKnown ? known?.get(key) : undefined;
+  // Whoever is to be refused is looked up first.
+  if (kept !== undefined && mayCome(kept, request)) return checkedActor(kept);
+  known?.delete(key);
+  const row = await findToken(hash);
   requireAlive(row);
   requireVouched(row, vouchDays);
   requireAddress(row, request);
-  return toActor(db, row);
+  const actor = await toActor(db, row);
+  if (row.version == null) return actor;
+  known?.set(key, row);
+  return mayBeKnown ? checkedActor(row) : actor;
+}
+
+function checkedActor(row: queries.TokenState): Actor {
+  return { ...actorOf(row), check: { id: row.id, version: row.version ?? '', isMade: false } };
 }
 
 /** Throws 401 `token_unvouched` for what goes back to a person who has not come for so many days; 0 = never. */
@@ -234,13 +273,16 @@ export function secretOf(authorization: string | undefined): string | undefined 
 
 /** Throws 403 `address_refused` for other addresses than the token's; not which, in case somebody found it. */
 export function requireAddress(row: queries.TokenState, request: FastifyRequest): void {
-  if (row.addresses === null) return;
-  const address = clientAddress(request);
-  if (isWithin(row.addresses)(address)) return;
+  if (mayCome(row, request)) return;
   throw new AppError('address_refused', {
-    detail: `This token may not be used from your address, ${address}. Ask an admin for one that may.`,
+    detail: `This token may not be used from your address, ${clientAddress(request)}. Ask an admin for one that may.`,
     cause: actorOf(row),
   });
+}
+
+/** Whether the token may be used from where the request comes. */
+function mayCome({ addresses }: queries.TokenState, request: FastifyRequest): boolean {
+  return addresses === null || isWithin(addresses)(clientAddress(request));
 }
 
 function requireAlive(row: queries.TokenState | undefined): asserts row is queries.TokenState {
@@ -273,10 +315,10 @@ export function actorOf(row: queries.TokenState): Actor {
 
 /** Who calls, as they are told. */
 export function actorAnswer(actor: Actor) {
-  const { name, scopes, tenants, expiresAt, session } = actor;
+  const { tokenId: id, name, scopes, tenants, expiresAt, session } = actor;
   const kind = isPerson(actor) ? 'person' : 'token';
   const confirmed_until = session?.confirmedUntil ?? null;
-  return { kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
+  return { id, kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
 }
 
 /**
@@ -296,13 +338,13 @@ export async function revokeToken(db: Queryable, id: string, actor: Actor): Prom
 /**
  * Makes an admin token on the very first start and writes it to `<data dir>/admin-token` (mode 0600). Returns the path
  * of the file, or null when there were tokens already. The file is in place before the token is committed: a crash in
- * between leaves no token that nobody knows.
+ * between leaves no token that nobody knows. A file that was there, of another database, is kept beside it.
  */
 export async function makeFirstAdminToken(
   db: Database,
   dataDir: string,
   nowMillis: number,
-): Promise<string | null> {
+): Promise<{ path: string; kept: string | null } | null> {
   if ((await queries.countTokens(db)) > 0) return null;
   return db.transaction(async (connection) => {
     await queries.lockTokens(connection);
@@ -321,8 +363,11 @@ export async function makeFirstAdminToken(
     const draft = `${path}.${process.pid}`;
     await writeFile(draft, `${made.token}\n`, { mode: 0o600, flush: true });
     await chmod(draft, 0o600);
+    const before = await stat(path).catch(() => null);
+    const kept = before && `${path}.${before.mtime.toISOString().replaceAll(':', '-')}`;
+    if (kept !== null) await rename(path, kept);
     await rename(draft, path);
-    return path;
+    return { path, kept };
   });
 }
 

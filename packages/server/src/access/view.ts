@@ -1,4 +1,4 @@
-import { dayFilters } from '../kernel/view.ts';
+import { timeFilters } from '../kernel/view.ts';
 
 export const auditFilters = {
   actor: { value: 'id', help: 'only by the token of this id', label: 'Who', isUsual: true },
@@ -11,5 +11,7 @@ export const auditFilters = {
     title: 'Who, what or a detail',
     label: 'Text in who, what or a detail',
   },
-  ...dayFilters('from this day on, as 2026-03-05 (UTC)'),
+  ...timeFilters(
+    'from this day or time on, as 2026-03-05 or 2026-03-05T14:00:00Z (UTC), or a span ago as 2h',
+  ),
 } as const;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
 import type { Log } from '../platform/log.ts';
-import { announce } from './announce.ts';
+import { announce, findServiceAt } from './announce.ts';
 
 const dataDir = useFolder();
 let warned: object[];
@@ -41,6 +41,20 @@ test('of two services of a folder the second says that another runs, and the fir
   await expect.poll(noted).toBe(first.url);
   await first.end();
   expect(await noted()).toBeUndefined();
+});
+
+test('a service on the folder is found at its address, one of another folder by its answer, and no other program', async () => {
+  const { url, end } = await startService();
+  const find = () => findServiceAt(dataDir.path, '127.0.0.1', Number(new URL(url).port));
+  expect(await find()).toMatchObject({ pid: process.pid });
+  // Another one may have the port at another address.
+  expect(await findServiceAt(dataDir.path, 'localhost', Number(new URL(url).port))).toBeNull();
+  await end();
+  expect(await find()).toBeNull();
+  servers[0]?.prependListener('request', (_request, response) =>
+    response.setHeader('x-request-id', 'req_1'),
+  );
+  expect(await find()).toEqual({ pid: null });
 });
 
 test('whoever reads the file while it is written anew finds one service or the other', async () => {

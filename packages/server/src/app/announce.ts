@@ -7,7 +7,7 @@ import type { Log } from '../platform/log.ts';
 import { repeat } from '../platform/work/repeat.ts';
 
 /** The origin at which this machine reaches the service. Not all can connect to a wildcard address: `localhost`. */
-export function originOf(host: string, address: AddressInfo): string {
+export function originOf(host: string, address: Pick<AddressInfo, 'port'>): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
 }
@@ -53,6 +53,31 @@ export async function announce(
     await watching.stop();
     if ((await read()) === text) await rm(path, { force: true });
   };
+}
+
+/** Whether a service of ours serves there, and as which process, where it serves this data folder; null: none does. */
+export async function findServiceAt(
+  dataDir: string,
+  host: string,
+  port: number,
+): Promise<{ pid: number | null } | null> {
+  const announced = await findAnnounced(dataDir);
+  const origin = originOf(host, { port });
+  if (announced?.url === origin) return announced;
+  const answer = await fetch(`${origin}/healthz`, {
+    signal: AbortSignal.timeout(answerMillis),
+  }).catch(() => null);
+  return answer?.headers.get('x-request-id')?.startsWith('req_') ? { pid: null } : null;
+}
+
+/** Whether a service on the data folder runs and answers. */
+export async function isServed(dataDir: string): Promise<boolean> {
+  return (await findAnnounced(dataDir)) !== null;
+}
+
+/** What the service that serves a data folder has announced; null: none runs and answers. */
+async function findAnnounced(dataDir: string): Promise<{ url: string; pid: number } | null> {
+  return findLive(await readFile(join(dataDir, 'service.json'), 'utf8').catch(() => ''));
 }
 
 /** Returns what such a file says if the service that wrote it still runs and answers; otherwise null. */

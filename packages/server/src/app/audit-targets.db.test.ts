@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test, vi } from 'vitest';
+import { listen } from '../../test/listen.ts';
 import { answer, inTurn, makeCertificate, startReceiver } from '../../test/receiver.ts';
 import { startTestService } from '../../test/service.ts';
 import { openShipping, toMessage } from './audit-targets.ts';
@@ -51,10 +51,9 @@ async function collect(server: Server, then: (socket: Socket) => void = () => {}
     socket.on('error', () => {});
     then(socket);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(async () => server.close());
-  return { texts, port: (server.address() as AddressInfo).port };
+  const { port, close } = await listen(server);
+  closers.push(close);
+  return { texts, port };
 }
 
 test('a message of syslog has its length in bytes, the priority of audits, and the entry', () => {
@@ -88,8 +87,7 @@ test('a collector that is reset, or does not end the connection, has no entries'
   const resetting = await collect(createServer(), (socket) => socket.resetAndDestroy());
   const one = await openShipping(`syslog+tcp://127.0.0.1:${resetting.port}`, settings)();
   await expect(one.send([entry(1)], signal)).rejects.toThrow();
-  const open = createServer({ allowHalfOpen: true });
-  const silent = await collect(open, (socket) => closers.push(async () => socket.destroy()));
+  const silent = await collect(createServer({ allowHalfOpen: true }));
   const other = await openShipping(`syslog+tcp://127.0.0.1:${silent.port}`, settings)();
   await expect(other.send([entry(1)], signal)).rejects.toThrow('did not end the connection');
 });

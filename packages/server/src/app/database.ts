@@ -1,3 +1,5 @@
+import { readFile, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Settings } from '../config/settings.ts';
@@ -8,7 +10,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
 import { describeFault } from '../platform/postgres/errors.ts';
 import { analyzeTable, listGrown } from '../platform/postgres/growth.ts';
-import { openDatabase, placeOf } from '../platform/postgres/open-database.ts';
+import { databaseOf, openDatabase, placeOf } from '../platform/postgres/open-database.ts';
 import { repeat, startLater, type Work } from '../platform/work/repeat.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 import type { Host } from './host.ts';
@@ -20,6 +22,7 @@ export async function openOwnDatabase(
   closers: Closers,
   signal?: AbortSignal,
 ): Promise<Database> {
+  await refuseOtherDatabase(settings);
   const url = settings.databaseUrl ?? (await startOwnPostgres(settings, log, closers, signal));
   const db = openDatabase({
     url,
@@ -117,6 +120,45 @@ async function startOwnPostgres(
   });
   closers.push(() => postgres.stop());
   return postgres.url;
+}
+
+/**
+ * The error of a start: where it says that a disk is full, `database_full`, with the disk of the data folder. That passes
+ * by itself once there is room, which a setting that is wrong does not.
+ */
+export async function explainFullDisk(
+  error: unknown,
+  { dataDir }: Pick<Settings, 'dataDir'>,
+): Promise<unknown> {
+  const said = error instanceof AppError ? error.detail : String(error);
+  if (!/ENOSPC|EDQUOT|No space left on device/.test(said)) return error;
+  const disk = await statfs(dataDir).catch(() => null);
+  const free = disk === null ? '' : ` (${Math.floor((disk.bavail * disk.bsize) / 1e6)} MB free)`;
+  return new AppError('database_full', {
+    detail: `The disk of SVC_DATA_DIR, ${dataDir}, is full${free}. Make room on it, as docs/operations.md says under "When a disk is full", and start again; nothing is damaged. ${said}`,
+    cause: error,
+  });
+}
+
+const noteOf = ({ dataDir }: Pick<Settings, 'dataDir'>) => join(dataDir, 'database');
+
+/** Notes in the data folder that its service uses `DATABASE_URL`, so that nothing begins another database there. */
+export async function noteDatabase(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>) {
+  if (settings.databaseUrl === undefined) return;
+  const text = `${databaseOf(settings.databaseUrl)}\n`;
+  // A start on a full disk has nothing to write here.
+  if ((await readFile(noteOf(settings), 'utf8').catch(() => '')) === text) return;
+  await writeFile(noteOf(settings), text, { mode: 0o600, flush: true });
+}
+
+/** Throws `settings_invalid` without a `DATABASE_URL` where the service of the data folder has one. */
+export async function refuseOtherDatabase(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>) {
+  if (settings.databaseUrl !== undefined) return;
+  const noted = await readFile(noteOf(settings), 'utf8').catch(() => null);
+  if (noted === null) return;
+  throw new AppError('settings_invalid', {
+    detail: `DATABASE_URL is not set, and the service of ${settings.dataDir} uses the database ${noted.trim()}. Set it as the service has it. Only where that database is given up, remove ${noteOf(settings)}: the next start then uses the built-in PostgreSQL.`,
+  });
 }
 
 /** Makes the data folder unless it is there. Throws `settings_invalid` where the system refuses. */

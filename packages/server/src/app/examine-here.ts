@@ -13,7 +13,9 @@ import { listNewerMigrations, readJournal } from '../platform/postgres/migrate.t
 import { openDatabase } from '../platform/postgres/open-database.ts';
 import { refuseUnfit } from '../platform/postgres/probe.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
+import { isServed } from './announce.ts';
 import { openColdTier } from './cold-tier.ts';
+import { refuseOtherDatabase } from './database.ts';
 import { lookClosely } from './look.ts';
 
 const connections = 4;
@@ -52,8 +54,9 @@ const checksHere: readonly Check<Here>[] = [
     name: 'database',
     severity: 'critical',
     async look({ settings, open }) {
-      if (settings.databaseUrl === undefined) return lookAtOwnPostgres(settings.dataDir);
       try {
+        await refuseOtherDatabase(settings);
+        if (settings.databaseUrl === undefined) return await lookAtOwnPostgres(settings.dataDir);
         await open();
         return [];
       } catch (error) {
@@ -171,6 +174,15 @@ async function lookAtOwnPostgres(dataDir: string): Promise<Problem[]> {
   const postmaster = await readPostmaster(join(dataDir, 'postgres')).catch(() => undefined);
   if (postmaster?.isReady) {
     return [{ text: `the built-in PostgreSQL runs (pid ${postmaster.pid})`, severity: 'ok' }];
+  }
+  if (await isServed(dataDir)) {
+    return [
+      {
+        text: 'the built-in PostgreSQL does not run, though the service does',
+        remedy: `The service tries to start it again all the time, and goes on by itself. What keeps it is told at the end of ${join(dataDir, 'postgres.log')}: a full disk, perhaps.`,
+        command: 'svcctl doctor --local --all',
+      },
+    ];
   }
   return [
     {

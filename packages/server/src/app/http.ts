@@ -33,6 +33,7 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import { retentionContract } from '../retention/contract.ts';
 import { describeWebhooks, listAllTypes } from '../webhooks/index.ts';
 import { signInOptions } from './access.ts';
+import { findServiceAt } from './announce.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { type Host, notReady, readNotes, routeTools, sealerIn } from './host.ts';
 import { addJobs } from './jobs.ts';
@@ -64,7 +65,8 @@ export function createHttp(
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
   const signIn = signInOptions(settings);
-  const authenticate = tellAddressRefusals(createAuthenticate(db, signIn), {
+  const { tokenMillis: knownMillis } = settings.waits;
+  const authenticate = tellAddressRefusals(createAuthenticate(db, { ...signIn, knownMillis }), {
     db,
     ...routeTools(host),
   });
@@ -92,7 +94,7 @@ export function createHttp(
     onProblem: (code) => metrics.observeProblem(code),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, host, signIn);
+    addApi(http, host, signIn, works.counting);
     addVersions(http, host, works.counting);
     addExports(http, host, works.jobs);
     addRetention(http, host, works.retention);
@@ -184,7 +186,7 @@ function createWebhooksReader(
   };
 }
 
-function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
+function addApi(http: HttpServer, host: Host, signIn: SessionOptions, counting: Work): void {
   const { settings, db, metrics, cold, closers } = host;
   const tools = routeTools(host);
   const guard = createSignInGuard(db, tools);
@@ -194,6 +196,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
     ...signIn,
     guard,
     personTokenDays: settings.personTokenDays,
+    tokenDays: settings.tokenDays,
     fourEyes: settings.fourEyes,
     sealer: () => sealerIn(host),
     isFramed: settings.portalOrigins.length > 0,
@@ -201,6 +204,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
   addRecordsRoutes(http, db, {
     ...tools,
     noteRead: readNotes(host),
+    pokeCounts: () => counting.poke(),
     cold,
     tailWaits: {
       stallMillis: settings.waits.tailStallMillis,
@@ -281,7 +285,7 @@ function createMetricsAccess(
   };
 }
 
-/** Takes requests from now on. Throws `settings_invalid` when another program listens there. */
+/** Takes requests from now on. Throws `settings_invalid` when somebody else listens there. */
 export async function listen(
   { fastify }: HttpServer,
   { settings }: Pick<Host, 'settings'>,
@@ -289,7 +293,11 @@ export async function listen(
   // `localhost` has several addresses. Fastify would open one server for each, and only the first would have our
   // guards.
   const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
-  await fastify.listen({ host, port: settings.port }).catch(refusePort('SVC_PORT'));
+  await fastify
+    .listen({ host, port: settings.port })
+    .catch(
+      refusePort('SVC_PORT', () => findServiceAt(settings.dataDir, settings.host, settings.port)),
+    );
 }
 
 /** Serves the metrics on a port of their own, if the settings say so. Returns where. */
@@ -322,11 +330,14 @@ export async function leave(
 }
 
 const refusePort =
-  (setting: string) =>
-  (error: unknown): never => {
+  (setting: string, findOwn: () => Promise<{ pid: number | null } | null> = async () => null) =>
+  async (error: unknown): Promise<never> => {
     if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      const own = await findOwn();
+      const who = own === null ? 'Another program listens there' : 'svcctl serves there already';
+      const stop = own?.pid ? `, as process ${own.pid}: stop it (kill ${own.pid})` : ': stop it';
       throw new AppError('settings_invalid', {
-        detail: `${error.message}. Another program listens there: stop it, or set ${setting}.`,
+        detail: `${error.message}. ${who}${stop}, or set ${setting}.`,
       });
     }
     throw error;

@@ -52,6 +52,7 @@ async function makeJobs(tenant: string): Promise<Record<string, string>> {
     retry: await idOf('/webhook/dlq/retry', { tenant, endpoint_id: endpoint, rate: 1 }),
     replay: await pausedReplay(endpoint),
     version: await idOf('/enrichment/dataset-versions', { tenant, dataset: 'training', name: 'q' }),
+    count: await idOf('/enrichment/records/count', { tenant, where: 'n = 1' }),
   };
 }
 
@@ -73,7 +74,7 @@ async function pagedIds(query: string): Promise<string[]> {
 /** The jobs of these kinds, the latest first, as they were made. */
 const madeOf = (tenant: string, kinds: readonly string[]) =>
   kinds.map((kind) => made[tenant]?.[kind] ?? '').toReversed();
-const kinds = ['export', 'run', 'verification', 'retry', 'replay', 'version'];
+const kinds = ['export', 'run', 'verification', 'retry', 'replay', 'version', 'count'];
 const cancel = (id: string | undefined, token: string = service.adminToken) =>
   service.call('POST', `/jobs/${id}/cancel`, { token });
 
@@ -138,7 +139,7 @@ describe('lists', () => {
   });
 
   test('only the kinds that the token may read, of its tenants', async () => {
-    const read = ['run', 'verification', 'version'];
+    const read = ['run', 'verification', 'version', 'count'];
     expect(idsOf(await listed('', reader))).toEqual([...madeOf('U', read), ...madeOf('T', read)]);
     expect(idsOf(await listed('tenant=T', analyst))).toEqual(madeOf('T', ['export']));
     expect(idsOf(await listed('', ownerOfU))).toEqual(madeOf('U', kinds));
@@ -148,7 +149,7 @@ describe('lists', () => {
 
   test.each([
     ['kind=run', ['run']],
-    ['state=queued', ['export', 'run', 'verification']],
+    ['state=queued', ['export', 'run', 'verification', 'count']],
     ['state=running', ['retry', 'version']],
     ['state=running&kind=version', ['version']],
     ['state=failed', []],
@@ -189,6 +190,12 @@ test.each([
     'Counts 3 records of the version q of training of T.',
     null,
     '/enrichment/dataset-versions/',
+  ],
+  [
+    'count',
+    'Counts records of T: 0 records found.',
+    { done: 0, total: 3, unit: 'records' },
+    '/enrichment/records/counts/',
   ],
 ])('shows a job of the kind %s', async (kind, summary, progress, path) => {
   const id = made.T?.[kind];
@@ -242,6 +249,7 @@ test('says why a job failed, for what it waits, and that it found faults', async
 
 test.each([
   ['export', 'export.cancel'],
+  ['count', 'count.cancel'],
   ['retry', 'retry_job.cancel'],
   ['replay', 'replay.cancel'],
 ])('cancels a job of the kind %s once', async (kind, action) => {

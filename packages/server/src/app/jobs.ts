@@ -1,7 +1,7 @@
 import { listExportsAsJobs } from '../exports/index.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { addJobRoutes } from '../platform/jobs/listed.ts';
-import { versionsAsJobs } from '../records/index.ts';
+import { listCountsAsJobs, versionsAsJobs } from '../records/index.ts';
 import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
 import { listBulkAsJobs, listReplaysAsJobs } from '../webhooks/index.ts';
 import { type Host, routeTools } from './host.ts';
@@ -20,6 +20,7 @@ export function addJobs(http: HttpServer, host: Host): void {
       listBulkAsJobs(db, audit, 'purge'),
       listReplaysAsJobs(db, audit),
       versionsAsJobs,
+      listCountsAsJobs(db, audit),
       importsAsJobs,
     ],
   });

@@ -19,7 +19,13 @@ import {
 } from '../platform/postgres/migrate.ts';
 import { withClosers } from '../platform/work/stop.ts';
 import { type Recounted, recount } from '../retention/index.ts';
-import { makeDataDir, openOwnDatabase, untilReachable, withOwnDatabase } from './database.ts';
+import {
+  makeDataDir,
+  openOwnDatabase,
+  refuseOtherDatabase,
+  untilReachable,
+  withOwnDatabase,
+} from './database.ts';
 
 // What commands do with the database of these settings by themselves, whether or not a service runs on it.
 
@@ -75,6 +81,7 @@ export function hasDatabase({ databaseUrl, dataDir }: Settings): boolean {
 /** Compares the database with this release. Where there is none yet, none is made. */
 export async function checkOwnSchema(settings: Settings, log: Log): Promise<SchemaState> {
   if (!hasDatabase(settings)) {
+    await refuseOtherDatabase(settings);
     return { database: null, missing: await listMigrations(), newer: [], problem: null };
   }
   return withOwnDatabase(settings, log, checkSchema);

@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listen } from '../../test/listen.ts';
 import { makeCertificate } from '../../test/receiver.ts';
 import { useTestService } from '../../test/service.ts';
 
@@ -304,10 +305,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 }
 
 async function findPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  const { port, close } = await listen(createServer());
+  await close();
+  return port;
 }

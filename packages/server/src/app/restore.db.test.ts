@@ -25,6 +25,10 @@ test('a restored database has all rows, its own store and key, and an audit chai
   expect(before.enrichment_records).toContain('2001-04');
   expect(before.deliveries).not.toBe('');
   const chain = await backups.service.db.query(auditSql);
+  await expect(target.restore({ findPassphrase: async () => null })).rejects.toMatchObject({
+    code: 'settings_invalid',
+    detail: expect.stringContaining('SVC_BACKUP_PASSPHRASE is not set'),
+  });
   const restored = await target.restore({ findPassphrase: async () => passphrase });
   expect(restored).toMatchObject({
     id: backups.id,

@@ -13,7 +13,13 @@ import { migrate } from '../platform/postgres/migrate.ts';
 import { backUp } from './backup.ts';
 import { restoreBackup } from './restore.ts';
 import { manifestOf, optionsFor, toolsFor } from './testing/backups.ts';
-import { contentOf, passphrase, useBackedUp, useEmptyDatabase } from './testing/restoring.ts';
+import {
+  contentOf,
+  otherKey,
+  passphrase,
+  useBackedUp,
+  useEmptyDatabase,
+} from './testing/restoring.ts';
 
 const backups = useBackedUp();
 const target = useEmptyDatabase(backups);
@@ -171,7 +177,7 @@ test('a restore waits for a store that is away', async () => {
   s3.behave((method, path) =>
     method === 'PUT' && path.includes('/records/') && told.length === 0 ? 'fail' : 'pass',
   );
-  const env = { SVC_BLOB_URL: s3.urlOf('restored') };
+  const env = { SVC_BLOB_URL: s3.urlOf('restored'), SVC_SECRET_KEY: otherKey };
   const tools = toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir, ...env });
   const restored = await restoreBackup(
     {

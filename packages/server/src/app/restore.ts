@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +63,7 @@ export type Restored = BackupSummary & {
 
 /**
  * Restores a backup into the empty database and the store of the settings, and verifies both. A database that was killed
- * halfway is gone on with. Throws as `restoreDatabase` does, and `passphrase_wrong` before anything is changed.
+ * halfway is gone on with. Throws as `restoreDatabase` does, and before anything is changed `passphrase_wrong`, and `settings_invalid` without one.
  */
 export async function restoreBackup(
   tools: BackupTools,
@@ -98,7 +99,7 @@ async function restoreInto(
   { manifest, place, options, closers }: Source,
 ): Promise<Restored> {
   const { settings, log, signal, onStep } = tools;
-  const secret = await openSecret(manifest, options);
+  const secret = await openSecret(settings, manifest, options);
   await makeDataDir(settings);
   if (secret !== null) await refuseOtherKey(settings, secret);
   const db = await openOwnDatabase(settings, log, closers, signal);
@@ -189,13 +190,19 @@ async function adopt(db: Database, { fence }: ColdTier, signal: AbortSignal): Pr
   await fence.adopt(signal);
 }
 
+/** Throws `settings_invalid` where the backup has the key and there is neither its passphrase nor a key here. */
 async function openSecret(
+  settings: Settings,
   { secret_key: sealed }: Manifest,
-  { findPassphrase }: RestoreOptions,
+  { findPassphrase, isDrill }: RestoreOptions,
 ): Promise<string | null> {
   if (sealed === null) return null;
   const passphrase = await findPassphrase();
-  return passphrase === null ? null : openKey(sealed, passphrase);
+  if (passphrase !== null) return openKey(sealed, passphrase);
+  if (isDrill || settings.secretKey !== undefined || existsSync(keyFile(settings))) return null;
+  throw new AppError('settings_invalid', {
+    detail: `SVC_BACKUP_PASSPHRASE is not set, and the backup has the key of webhook secrets under its passphrase. Set it, or run this on a terminal. Without the passphrase put the key into SVC_SECRET_KEY or ${keyFile(settings)}; where both are lost, a new one, and svcctl keys rotate --lost afterwards. Nothing was restored.`,
+  });
 }
 
 const keyFile = (settings: Settings) => join(settings.dataDir, 'secret-key');

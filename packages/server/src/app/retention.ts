@@ -1,5 +1,5 @@
 import { endApprovals, pruneAudit } from '../access/index.ts';
-import { listGoneDeliveries, noteGoneExports } from '../exports/index.ts';
+import { listGoneDeliveries, listGoneDownloads, noteGoneExports } from '../exports/index.ts';
 import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { createGate } from '../kernel/gate.ts';
@@ -10,6 +10,7 @@ import { unpaced } from '../platform/work/pace.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
 import { stopTogether } from '../platform/work/stop.ts';
 import {
+  endCountsOf,
   type Gone,
   type GoneEffects,
   noteGoneRecords,
@@ -127,16 +128,29 @@ export function createRetention(host: Host): Retention {
   };
 }
 
+/** An erasure names so many of each at most. */
+const mostNamed = 100;
+
 /** Does what follows when records leave, in that transaction. It is here as retention must not know of exports. */
 export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
-  const effects = {
-    tagsRemoved: await removeErasedTags(connection, gone),
-    versionsChanged: await noteGoneRecords(connection, gone),
-    exportsRemoved: await noteGoneExports(connection, gone),
+  const tagsRemoved = await removeErasedTags(connection, gone);
+  const versions = await noteGoneRecords(connection, gone);
+  const exports = await noteGoneExports(connection, gone);
+  await endCountsOf(connection, gone);
+  const counts = { tagsRemoved, versionsChanged: versions.length, exportsRemoved: exports.length };
+  if (gone.kind !== 'erase') return counts;
+  // They are listed last: until its job is ended a run may still begin to deliver. To others the job is completed until
+  // the commit, so what somebody begins to download between these lists and the commit is in no receipt, only in the
+  // audit log.
+  const delivered = await listGoneDeliveries(connection, gone);
+  const downloads = await listGoneDownloads(connection, gone);
+  return {
+    ...counts,
+    versions: versions.slice(0, mostNamed),
+    exports: exports.slice(0, mostNamed),
+    downloads: downloads.slice(0, mostNamed),
+    delivered,
   };
-  // They are listed last: until its job is ended a run may still begin to deliver.
-  const delivered = gone.kind === 'erase' ? await listGoneDeliveries(connection, gone) : [];
-  return { ...effects, ...(delivered.length > 0 && { delivered }) };
 }
 
 /** Adds the routes of retention, verification and erasure. What ends their work joins `closers`. */

@@ -121,8 +121,7 @@ const examinationSchema = Type.Object({
 
 export const checksContract = routesUnder('Health', {
   getOverview: {
-    method: 'GET',
-    path: '/stats/overview',
+    route: 'GET /stats/overview',
     tag: 'Overview',
     summary: 'Whether all is well',
     description:
@@ -131,8 +130,7 @@ export const checksContract = routesUnder('Health', {
     responses: { 200: { description: 'As it is now.', schema: overviewSchema } },
   },
   getStatus: {
-    method: 'GET',
-    path: '/status',
+    route: 'GET /status',
     summary: 'The processes and what they stand on',
     description:
       'Every process on this database says each ten seconds that it lives. Not for tokens limited to tenants, because it tells hosts and places.',
@@ -140,8 +138,7 @@ export const checksContract = routesUnder('Health', {
     responses: { 200: { description: 'As it is now.', schema: statusSchema } },
   },
   getExamination: {
-    method: 'GET',
-    path: '/doctor',
+    route: 'GET /doctor',
     summary: 'Whether all is well with the service',
     description:
       'Checks the processes, the database, the store and the work, one after the other: all that svcctl doctor tells. It takes a second or a few, and changes nothing. Not for tokens limited to tenants.',

@@ -20,6 +20,8 @@ const service = useTestService({
   SVC_RETENTION_SCHEDULE: '17 3 * * *',
 });
 beforeAll(async () => {
+  // There is nothing yet that somebody could be told of.
+  expect(await found('notices')).toEqual([]);
   const records = ['a', 'b', 'c'].map((event_id) => ({
     tenant: 'TX',
     store: 'S',
@@ -74,8 +76,9 @@ const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOStri
 
 test('all is well but for what the tests do without', async () => {
   const wrong = (await look()).filter(({ severity }) => severity !== 'ok');
-  // The server of the tests writes nothing to its disk for certain, and its disk may be nearly full.
-  const own = ['durability', 'disks'];
+  expect(wrong.filter(({ severity }) => severity === 'unchecked')).toEqual([]);
+  // The server of the tests writes nothing to its disk for certain, its disk may be nearly full, and nobody is told.
+  const own = ['durability', 'disks', 'notices'];
   expect(wrong.map(({ check }) => check).filter((check) => !own.includes(check))).toEqual([]);
 });
 
@@ -247,6 +250,21 @@ test('tells leases that keep deliveries from being sent, and what OVERVIEW tells
   await service.db.query(sql`delete from object_removals`);
 });
 
+test('tells a certificate of an endpoint that ends soon', async () => {
+  const { id } = await seedEndpoint(service.db, { tenant: 'CERT' });
+  const ends = (days: number) =>
+    service.db.query(sql`update webhook_endpoints set delivery = jsonb_build_object('tls', jsonb_build_object(
+      'certificate', jsonb_build_object('expires_at', now() + make_interval(days => ${days})))) where id = ${id}`);
+  const said = async () => (await found('troubles')).map((one) => `${one.found} · ${one.command}`);
+  const sentence =
+    '1 endpoint with a certificate that ends within 30 days · svcctl endpoints ls --json id,tenant,delivery';
+  await ends(31);
+  expect(await said()).not.toContain(sentence);
+  await ends(29);
+  expect(await said()).toContain(sentence);
+  await service.db.query(sql`delete from webhook_endpoints where id = ${id}`);
+});
+
 test('tells counters that are not what they count', async () => {
   expect(await found('counters')).toEqual([]);
   await service.db.query(sql`update leaf_days set count = count + 1, bytes = bytes + 7`);
@@ -263,13 +281,21 @@ test('tells a scheduled run that was not begun, also when all processes are star
     insert into retention_runs (id, scheduled_for, requested_at, state, finished_at)
     values ('run_old', now() - interval '3 days', now() - interval '3 days', 'completed', now())`);
   await join('a', { since: ago(60) });
-  expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
+  // The service looks for what is due as well, and may begin it first.
+  const tellsLate = () =>
+    expect
+      .poll(async () => {
+        await db.query(sql`delete from retention_runs where id <> 'run_old'`);
+        return (await found('runs'))[0]?.found;
+      })
+      .toMatch(/scheduled for .* 03:17 UTC was not begun/);
+  await tellsLate();
   await db.query(sql`
     insert into retention_runs (id, requested_by, state, finished_at) values ('run_own', 'me', 'completed', now())`);
   expect(await found('runs')).toEqual([]);
   await db.query(sql`delete from retention_runs`);
   await db.query(sql`update schema_migrations set applied_at = applied_at - interval '3 days'`);
-  expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
+  await tellsLate();
   await db.query(sql`update schema_migrations set applied_at = applied_at + interval '3 days'`);
 });
 
@@ -335,6 +361,22 @@ test('tokens that nobody has used for 90 days are named, with what revokes them'
   ]);
   await service.call('DELETE', `/tokens/${id}`);
   expect(await found('tokens')).toEqual([]);
+});
+
+test('tells that nobody is told of trouble, where somebody is told of a tenant or of exports alone, too', async () => {
+  const tell = async (more: object) => {
+    const body = { kind: 'webhook', url: 'https://pager.example/in', ...more };
+    return (await service.call('POST', '/notify/targets', { body })).json.id;
+  };
+  const untold = [{ severity: 'warning', found: 'nobody is told of trouble' }];
+  expect(await found('notices')).toMatchObject(untold);
+  await tell({ tenant: 'TX' });
+  await tell({ kinds: ['export_done'] });
+  expect(await found('notices')).toMatchObject(untold);
+  const id = await tell({ kinds: ['export_done', 'disk_nearly_full'] });
+  expect(await found('notices')).toEqual([]);
+  await service.call('PATCH', `/notify/targets/${id}`, { body: { enabled: false } });
+  expect(await found('notices')).toMatchObject(untold);
 });
 
 test('the status has what is found quickly, and what cannot be checked says so', async () => {

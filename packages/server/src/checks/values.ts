@@ -150,6 +150,7 @@ export const checkNames = [
   'statements',
   'store',
   'troubles',
+  'notices',
   'leases',
   'counters',
   'runs',

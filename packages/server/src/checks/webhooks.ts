@@ -9,6 +9,7 @@ import {
   type TroubledEndpoint,
   type WebhookTroubles,
 } from './check.ts';
+import { isNobodyTold } from './notices/queries.ts';
 import { countStuckLeases } from './queries.ts';
 
 /** A check of endpoints: of each one that is named, and how many more there are. */
@@ -21,6 +22,8 @@ function ofEndpoints(
     text: (endpoint: TroubledEndpoint & { host: string }) => string;
     many: (count: number) => string;
     command: (id: string) => string;
+    /** What lists all of them; left out where the list of endpoints tells of this by itself. */
+    listing?: string;
   },
 ): ToldCheck {
   const isHealth = endpointHealths.some((health) => health === state);
@@ -28,7 +31,7 @@ function ofEndpoints(
     ...own,
     name: `endpoints_${state}`,
     // What is only to come, or may be meant, is told by notices alone.
-    row: ['disabling', 'certificate', 'unpolled', 'blocked'].includes(state) ? null : 'troubles',
+    row: ['disabling', 'unpolled', 'blocked'].includes(state) ? null : 'troubles',
     severity: 'warning',
     async look({ webhooks }) {
       const { endpoints, named } = await webhooks();
@@ -49,7 +52,7 @@ function ofEndpoints(
     },
     command: (id) =>
       id === undefined
-        ? `svcctl endpoints ls${isHealth ? ` --health ${state}` : ''}`
+        ? (own.listing ?? `svcctl endpoints ls${isHealth ? ` --health ${state}` : ''}`)
         : own.command(id),
     place: (id) =>
       id === undefined
@@ -132,6 +135,7 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     well: 'no certificate of an endpoint ends within 30 days',
     remedy: 'From then on nothing is delivered. Give it the next one, with its key.',
     command: (id) => `svcctl endpoints change ${id} --client-cert cert.pem --client-key key.pem`,
+    listing: 'svcctl endpoints ls --json id,tenant,delivery',
   }),
   ofEndpoints('unpolled', {
     // Nobody has polled for an hour when people are told.
@@ -204,6 +208,17 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     remedy: 'They were tried for a day. Mend the target, and try it.',
     command: (id) => (id === undefined ? 'svcctl notify ls' : `svcctl notify test ${id}`),
     place: () => '#/access?view=notices',
+  },
+  {
+    name: 'notices',
+    severity: 'warning',
+    look: async ({ db }) =>
+      (await isNobodyTold(db)) ? [{ text: 'nobody is told of trouble' }] : [],
+    well: 'somebody is told of trouble, or there is nothing yet that could be in trouble',
+    remedy:
+      'Have a webhook or a mailbox told: ACCESS, NOTICES in the console. Where alerts of Prometheus tell people, one for what is critical is enough.',
+    command: () => 'svcctl notify add --email ADDRESS --severity critical',
+    isQuick: true,
   },
   {
     name: 'leases',

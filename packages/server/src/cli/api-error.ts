@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { errorCatalogue, exitCodes, type InputFault } from '../kernel/errors.ts';
 
 /** An error with which the service answered, as its problem document tells it (RFC 9457). */
@@ -14,7 +15,7 @@ export class ApiError extends Error {
   /** What to do next, added by the command that knows. */
   readonly advice: string[] = [];
 
-  constructor(status: number, headers: Headers, body: string) {
+  constructor(status: number, headers: IncomingHttpHeaders, body: string) {
     const problem = parseProblem(body);
     const code =
       text(problem.code) ?? (isGateway(status) ? 'service_unreachable' : 'answer_unexpected');
@@ -25,9 +26,9 @@ export class ApiError extends Error {
     this.problem = problem;
     this.code = code;
     this.detail = detail;
-    this.requestId = text(problem.request_id) ?? headers.get('x-request-id');
+    this.requestId = text(problem.request_id) ?? text(headers['x-request-id']) ?? null;
     this.errors = Array.isArray(problem.errors) ? (problem.errors as InputFault[]) : [];
-    this.retryAfterSeconds = parseRetryAfter(headers.get('retry-after'));
+    this.retryAfterSeconds = parseRetryAfter(headers['retry-after']);
   }
 
   get exitCode(): number {
@@ -48,10 +49,11 @@ function isGateway(status: number): boolean {
   return status === 502 || status === 503 || status === 504;
 }
 
-function unexplained(status: number, headers: Headers): string {
-  const type = headers.get('content-type') ?? 'no content type';
-  const target = headers.get('location');
-  if (target !== null) return `The service points to ${target} (${status}). Use that URL instead.`;
+function unexplained(status: number, headers: IncomingHttpHeaders): string {
+  const type = headers['content-type'] ?? 'no content type';
+  const { location: target } = headers;
+  if (target !== undefined)
+    return `The service points to ${target} (${status}). Use that URL instead.`;
   return `The answer is a ${status} with ${type}, not one of svcctl's. Is this the right URL?`;
 }
 
@@ -66,8 +68,8 @@ function parseProblem(body: string): Record<string, unknown> {
 }
 
 /** Retry-After in seconds. The form with a date is ignored, since the service never sends it. */
-function parseRetryAfter(value: string | null): number | undefined {
-  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+function parseRetryAfter(value: string | undefined): number | undefined {
+  return value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
 function text(value: unknown): string | undefined {

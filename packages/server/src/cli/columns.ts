@@ -1,5 +1,6 @@
 import type { Environment } from '../config/settings.ts';
 import { formatCount } from '../kernel/values.ts';
+import { targetText } from '../webhooks/values.ts';
 import { formatBytes, formatInstant, formatRelative, localFormat } from './format.ts';
 import type { Column } from './table.ts';
 
@@ -53,7 +54,7 @@ export function columnsOf<Row>(): Columns<Row> {
     instant: kind({ isInstant: true }, (cell) => formatInstant(String(cell))),
     ago: kind({}, (cell, nowMillis) => formatRelative(String(cell), nowMillis)),
     target: kind({ isElastic: true, leastWidth: 24, isCutInMiddle: true }, (cell) =>
-      String(cell).replace(/^https:\/\//, ''),
+      targetText(String(cell)).replace(/^https:\/\//, ''),
     ),
   };
 }

@@ -186,6 +186,7 @@ describe('every command with --json', () => {
     async (path, { command, words }) => {
       api.on('*', pages([]));
       api.on('GET /me', json(me));
+      api.on('GET /tokens', pages(['{"id":"x"}']));
       api.on('POST /tokens', json({ id: 'tok_1', ...me, token: 'svc_x' }, 201));
       const taken = { accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 };
       api.on('POST /enrichment/records', json(taken));

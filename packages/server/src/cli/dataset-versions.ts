@@ -50,7 +50,8 @@ export function versionRows(version: Version, split: SplitName | undefined): num
 }
 
 /**
- * Waits until the service has read and compared the records of the version. Throws `version_changed` when they differ.
+ * Waits until the service has read and compared the records of the version. Throws `version_changed` when they differ,
+ * and `dataset_empty` when none fit.
  */
 export async function followCounting(
   context: Context,
@@ -72,8 +73,10 @@ export async function followCounting(
     goesOn: `The version is counted without this command. Look: svcctl records versions show ${made.id}`,
   });
   if (version.state !== 'failed') return version;
-  throw new AppError('version_changed', {
-    detail: `${version.id} does not hold what was frozen: ${version.error ?? 'it does not say how'}\nLook: svcctl records versions show ${version.id}`,
+  const isEmpty = (version.count ?? 0) === 0;
+  const what = isEmpty ? 'is empty' : 'does not hold what was frozen';
+  throw new AppError(isEmpty ? 'dataset_empty' : 'version_changed', {
+    detail: `${version.id} ${what}: ${version.error ?? 'it does not say how'}\nLook: svcctl records versions show ${version.id}`,
   });
 }
 

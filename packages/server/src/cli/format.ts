@@ -41,11 +41,9 @@ export function formatRelative(instant: string | null, nowMillis: number): strin
   return 'now';
 }
 
-/** An instant as `2001-03-01 00:05:00`, with a fraction only where there is one. The title of the column says UTC. */
+/** An instant as `2001-03-01 00:05:00`, with six digits of a fraction, so that columns are straight, where there is one. The title of the column says UTC. */
 export function formatInstant(instant: string): string {
-  return instant
-    .replace('T', ' ')
-    .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => (fraction === '.' ? '' : fraction));
+  return instant.replace('T', ' ').replace(/(\.0+)?Z$/, '');
 }
 
 /**
@@ -64,7 +62,8 @@ export function localFormat(env: { readonly TZ?: string | undefined }): {
       if (Number.isNaN(millis)) return instant;
       const told = parts.formatToParts(millis).map(({ type, value }) => [type, value]);
       const { year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(told);
-      const [fraction = ''] = /\.\d*[1-9]/.exec(instant) ?? [];
+      // Whole, so that the zones behind it stand below each other.
+      const [fraction = ''] = /\.(?=0*[1-9])\d*/.exec(instant) ?? [];
       const ahead = timeZoneName.replace('GMT', '') || '+00:00';
       return `${year}-${month}-${day} ${hour}:${minute}:${second}${fraction} ${ahead}`;
     },

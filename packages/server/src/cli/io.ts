@@ -93,6 +93,8 @@ export type Timeouts = {
   readonly connectMillis: number;
   /** The longest wait from the connection to the head of the answer. */
   readonly answerMillis: number;
+  /** The longest silence of the service about a body that is a stream, of which all that it takes is sent. */
+  readonly silentMillis: number;
   /** The longest wait between two pieces of an answer's body. */
   readonly idleMillis: number;
   /** The longest wait of a shell for completions. */
@@ -102,6 +104,7 @@ export type Timeouts = {
 export const defaultTimeouts: Timeouts = {
   connectMillis: 10_000,
   answerMillis: 60_000,
+  silentMillis: 300_000,
   idleMillis: 120_000,
   // A shell feels broken when it waits longer.
   completionMillis: 300,

@@ -11,6 +11,7 @@ import { type ListRoute, type Page, type PageWalk, type RowOf, walkPages } from 
 import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
+import { readTimes } from './times.ts';
 import {
   type Format,
   formatOptions,
@@ -108,8 +109,11 @@ export function list<
         throw usage('--local is for tables alone: on a terminal, or with -o table.');
       }
       const shown = typeof columns === 'function' ? columns(given) : columns;
-      if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
-      const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
+      const asked = {
+        ...paramsOf(filters, given as Chosen<F>),
+        ...readEnds(filters, given, context.io.now()),
+        ...query?.(given, argument),
+      };
       const isSummed = context.isTerminal && !isForPrograms(options);
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
       const listed = await printPages<R>(
@@ -135,6 +139,17 @@ export function list<
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
     },
   };
+}
+
+/** The ends of a list by time, as the API takes them. Throws `usage_invalid`. */
+function readEnds(
+  { from }: Filters,
+  given: { from?: string; to?: string },
+  nowMillis: number,
+): { from?: string; to?: string } {
+  if (from?.isTime) return readTimes(given, nowMillis);
+  if (from?.isDay) checkDays(given);
+  return {};
 }
 
 /** Prints the rows of a list, page by page as they come, and says how far it has looked. */

@@ -59,7 +59,7 @@ test('a narrow terminal is told which columns it does not show, and -o wide show
   const shown = { id: 'ep_1', tenant: 'TX', url: 'https://x.example/', event_types: ['a.b'] };
   const endpoint = { ...shown, enabled: false, backlog: { count: 0, oldest_created_at: null } };
   api.on('GET /webhook/endpoints', json({ data: [endpoint], next_cursor: null }));
-  await ends(cli('endpoints ls', narrow), 0, [/not shown: EVENTS · all: -o wide/]);
+  await ends(cli('endpoints ls', narrow), 0, [/not shown: EVENTS, NAME · all: -o wide/]);
   const { stderr } = await ends(cli('endpoints ls -o wide', narrow), 0, /EVENTS.*\n.*a\.b/);
   expect(stderr).not.toContain('not shown');
 });

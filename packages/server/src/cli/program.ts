@@ -10,7 +10,7 @@ Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --prof
 the service of SVC_DATA_DIR; the default profile (svcctl login); the service of ./data. Which it is: svcctl profile show
 
 Words of the same meaning are understood: list for ls, get for show, add for create, delete and remove for rm, and the
-other way round; --state for --status.
+other way round; create and change where there is only set; --state for --status.
 
 A busy service (429) is asked again up to three times when it says to wait five seconds or less; else the
 error says when to try again.

@@ -12,7 +12,7 @@ import {
 import { usage } from './help.ts';
 import { type Io, OutputClosed } from './io.ts';
 import { createProgram } from './program.ts';
-import { ownWords } from './words.ts';
+import { commandNear, ownWords } from './words.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
@@ -53,7 +53,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
         return error.exitCode === 0 ? 0 : errorCatalogue.usage_invalid.exit;
       }
     }
-    const failure = describe(error);
+    const failure = await describe(error);
     const isJson = /(^| )(--json\b|(-o|--output)[ =]?(nd)?json( |$))/.test(argv.join(' '));
     io.stderr.write(isJson ? `${failureJson(failure)}\n` : failureText(io, failure));
     // What was printed before is for its reader, however slow that is: the end of the process would drop it.
@@ -61,9 +61,13 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
     return failure.exitCode;
   }
 
-  function describe(error: unknown): Failure {
+  async function describe(error: unknown): Promise<Failure> {
     if (io.signal.aborted) return toFailure(new AppError('interrupted'));
-    const failure = toFailure(error instanceof CommanderError ? usage(saidBy(error)) : error);
+    const failure = toFailure(
+      error instanceof CommanderError
+        ? usage(await saidBy(error, ownWords(program, argv).command))
+        : error,
+    );
     const hints =
       failure.code === 'usage_invalid'
         ? usageHints(program, argv, failure.detail)
@@ -73,8 +77,10 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /** What commander says about a command line, as one sentence or two. */
-function saidBy(error: CommanderError): string {
+async function saidBy(error: CommanderError, command: Command): Promise<string> {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
-  const didYouMean = suggestion?.replace(/^\((.*)\)$/, '$1');
-  return didYouMean === undefined ? message : `${message}. ${didYouMean}`;
+  if (suggestion !== undefined) return `${message}. ${suggestion.replace(/^\((.*)\)$/, '$1')}`;
+  const [, unknown] = /^unknown command '(.*)'/.exec(message) ?? [];
+  const near = unknown === undefined ? undefined : await commandNear(command, unknown);
+  return near === undefined ? message : `${message}. Did you mean ${near}?`;
 }

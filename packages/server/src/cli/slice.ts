@@ -1,4 +1,4 @@
-import { addDays, quarterEnds } from '../kernel/day.ts';
+import { addDays, isDay, quarterEnds } from '../kernel/day.ts';
 import { datasetNames } from '../records/values.ts';
 import { usage } from './help.ts';
 
@@ -64,9 +64,7 @@ export function checkDays({ month, from, to }: Days): void {
 
 /** Throws `usage_invalid` unless the value of the option is a date or missing. */
 export function checkDate(flag: string, date: string | undefined): void {
-  if (date === undefined) return;
-  const isDate = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date));
-  if (isDate && addDays(date, 0) === date) return;
+  if (date === undefined || isDay(date)) return;
   throw usage(`${flag}: "${date}" is not a date such as 2026-03-05.`);
 }
 

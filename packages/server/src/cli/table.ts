@@ -107,7 +107,8 @@ function tabbed<Row>(columns: readonly Column<Row>[], row: Row, nowMillis: numbe
   return `${values.join('\t')}\n`;
 }
 
-function shownText<Row>(column: Column<Row>, row: Row, nowMillis: number): string {
+/** What a terminal shows of a row in a column. */
+export function shownText<Row>(column: Column<Row>, row: Row, nowMillis: number): string {
   return printable(column.shown?.(row, nowMillis) ?? String(column.value(row, nowMillis) ?? '–'));
 }
 

@@ -2,9 +2,10 @@ import type { AppError } from '../kernel/errors.ts';
 import type { ApiError } from './api-error.ts';
 import { type Client, type RouteQuery, target } from './client.ts';
 import type { Context } from './context.ts';
-import { Broken, openAnswer } from './exports/open-answer.ts';
+import { openAnswer } from './exports/open-answer.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { isBusy, isUnreachable } from './retry.ts';
+import { Broken } from './send.ts';
 
 type Tail = {
   readonly query: RouteQuery<'GET /enrichment/records/tail'>;

@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 import { formatBytes } from './format.ts';
 import type { Io } from './io.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { withRetries } from './retry.ts';
+import { isUnreachable, withRetries } from './retry.ts';
 
 /** A file, or stdin, that is being sent to the service. Only a few pieces of it are in memory at a time. */
 export type Upload = {
@@ -30,6 +30,7 @@ export type Upload = {
   readFailure(): AppError | undefined;
 };
 
+const prematureClose = 'ERR_STREAM_PREMATURE_CLOSE';
 const pieceBytes = 256 * 1024;
 
 /** Opens a file; `-` is stdin. Throws `file_unreadable`. */
@@ -58,13 +59,13 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
       try {
         for await (const piece of opened ?? io.stdin) {
           const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
-          // After an empty piece fetch never asks for more.
-          if (bytes.length === 0) continue;
           yield bytes;
           sent += bytes.length;
           onSent(sent);
         }
       } catch (error) {
+        // A file is closed early by `stop` alone, behind an answer or a connection that was cut.
+        if (path !== null && (error as NodeJS.ErrnoException).code === prematureClose) throw error;
         failure = unreadable(path ?? 'stdin', error);
         throw failure;
       }
@@ -88,13 +89,21 @@ export function uploadProgress(io: Io, { label, sizeBytes }: Upload): Progress {
  * Sends records to be stored, or only to be checked. A file is sent again while the service is busy. Answers the text of
  * the answer.
  */
-export function sendRecords(
+export async function sendRecords(
   context: Context,
   client: Client,
   upload: Upload,
   query?: { dry_run: 'true' },
 ): Promise<string> {
-  return sendUpload(context, client, upload, { route: 'POST /enrichment/records', query });
+  try {
+    return await sendUpload(context, client, upload, { route: 'POST /enrichment/records', query });
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    throw new AppError(error.code, {
+      detail: `${error.detail} Sending the same again does no harm: what is stored is not stored twice.`,
+      cause: error,
+    });
+  }
 }
 
 /** Sends what is taken twice as if it came once. A file is sent again while the service is busy. */

@@ -14,6 +14,8 @@ test.each([
   ['incidents get inc_1', 'GET /incidents/inc_1'],
   ['endpoints remove ep_1 --yes', 'DELETE /webhook/endpoints/ep_1'],
   ['tokens rm tok_1 --yes', 'DELETE /tokens/tok_1'],
+  ['event-types create order.paid', 'PUT /webhook/event-types/order.paid'],
+  ['retention policy change TX --hot-days 7', 'PUT /retention/policies/TX'],
 ])('%s is understood', async (line, route) => {
   api.on('*', none);
   await cli(line);
@@ -40,6 +42,9 @@ test.each([
   ['help nosuch', "unknown command 'nosuch'"],
   ['help jobs nosuch', "unknown command 'nosuch'"],
   ['records rm x', "unknown command 'rm'"],
+  ['endpoints set ep_1', "unknown command 'set'"],
+  ['tokens delet tok_1', "unknown command 'delet' (usage_invalid)\n  Did you mean revoke?"],
+  ['event-types chang x', 'Did you mean set?'],
   ['tokens rm tok_1 --fast', 'See: svcctl tokens revoke --help'],
 ])('%s is refused', async (line, text) => {
   await ends(cli(line), 2, [text]);

@@ -47,13 +47,26 @@ export function ownWords(program: Command, argv: readonly string[]): Named {
   return { words: isHelp && isKnown ? [...own, '--help'] : own, command };
 }
 
+/** The command that may be meant by a word that is nearly one of the same meaning, such as `delet`. */
+export async function commandNear(command: Command, word: string): Promise<string | undefined> {
+  // It is needed after a mistake alone, and each file that a command loads takes its time.
+  const { nearestOf } = await import('../kernel/nearest.ts');
+  const understood = verbs.flat().filter((verb) => commandOf(command, verb) !== undefined);
+  return commandOf(command, nearestOf(word, understood) ?? '')?.name();
+}
+
 function commandOf({ commands }: Command, word: string): Command | undefined {
-  const alike = verbs.find((words) => words.includes(word)) ?? [];
-  const found = [word, ...alike].map((name) => commands.find((each) => each.name() === name));
+  const [own, ...alike] = verbs.find((words) => words.includes(word)) ?? [];
+  // Where one verb adds and changes, both are it.
+  const set = own === 'create' || own === 'change' ? ['set'] : [];
+  const found = [word, own, ...alike, ...set].map((name) =>
+    commands.find((each) => each.name() === name),
+  );
   return found.find((command) => command !== undefined);
 }
 
-function ownFlag({ options }: Command, word: string): string {
+/** The same of a flag, with what stands behind its =. */
+export function ownFlag({ options }: Command, word: string): string {
   const [flag = '', ...value] = word.split('=');
   const alike = flags.find((names) => names.includes(flag));
   const own = [flag, ...(alike ?? [])].find((name) => options.some(({ long }) => long === name));

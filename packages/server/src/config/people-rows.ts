@@ -52,6 +52,11 @@ export const peopleRows = {
     help: 'Minutes after which a console session ends in which nobody has pressed a key or a button, also one of a token; 0 = never.',
     sharedBy: ['api'],
   },
+  tokenDays: {
+    ...integer('SVC_TOKEN_DAYS', 0, 0, 3650),
+    help: 'Days after which any access token expires at the latest that is made from now on, by the API, the console or svcctl; 0 = whenever its maker says. What the machine itself makes (the first admin token, `tokens create --local`) is not bound.',
+    sharedBy: ['api'],
+  },
   personTokenDays: {
     ...integer('SVC_PERSON_TOKEN_DAYS', 90, 0, 3650),
     help: 'Days after which an access token expires at the latest that a person made who signed in with the company’s identity; 0 = whenever they say.',

@@ -120,6 +120,8 @@ export type Waits = {
   readonly tailStallMillis: number;
   /** So long after its last event a tail says that it is still there. */
   readonly tailQuietMillis: number;
+  /** For so long a token that was looked up is not looked up again where the statement that stores checks it. */
+  readonly tokenMillis: number;
 };
 
 export const usualWaits: Waits = {
@@ -137,4 +139,5 @@ export const usualWaits: Waits = {
   scrapeTokenMillis: 2000,
   tailStallMillis: 10_000,
   tailQuietMillis: 15_000,
+  tokenMillis: 1000,
 };

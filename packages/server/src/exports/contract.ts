@@ -6,6 +6,7 @@ import {
   labelSchema,
   nullable,
   oneOf,
+  optional,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -35,12 +36,10 @@ const selectionProperties = {
   tenant: tenantSchema,
   kind: Type.Optional(labelSchema),
   dataset: Type.Optional(oneOf(datasetNames)),
-  version: Type.Optional(
-    Type.String({
-      maxLength: 100,
-      description: 'id of a dataset version: its records; excludes store, days, kind and dataset',
-    }),
-  ),
+  version: optional.string({
+    maxLength: 100,
+    description: 'id of a dataset version: its records; excludes store, days, kind and dataset',
+  }),
   split: Type.Optional(
     oneOf(
       splitNames,
@@ -79,7 +78,7 @@ const compression = Type.Optional(
 export const csvRequestSchema = exactly({
   ...bodyProperties,
   compression,
-  header: Type.Optional(Type.Boolean({ default: true })),
+  header: optional.boolean({ default: true }),
   profile: Type.Optional(
     oneOf(
       profiles,
@@ -100,12 +99,10 @@ export const ndjsonRequestSchema = exactly({
 });
 const parquetRequestSchema = exactly({
   ...bodyProperties,
-  typed: Type.Optional(
-    Type.Boolean({
-      description:
-        'the fields of the enrichment as columns of their types, by the schema of GET /exports/schema, and what fits none of them in `_rest` as JSON; goes with Prefer: respond-async',
-    }),
-  ),
+  typed: optional.boolean({
+    description:
+      'the fields of the enrichment as columns of their types, by the schema of GET /exports/schema, and what fits none of them in `_rest` as JSON; goes with Prefer: respond-async',
+  }),
 });
 
 type CsvRequest = Static<typeof csvRequestSchema>;
@@ -188,8 +185,7 @@ function exportResponses(mediaType: readonly string[]) {
 /** The routes of streamed exports. The server checks requests by them, and docs/http-api.md is made from them. */
 export const exportsContract = routesUnder('Exports', {
   estimateExport: {
-    method: 'GET',
-    path: '/exports/estimate',
+    route: 'GET /exports/estimate',
     summary: 'How much a slice is',
     description:
       'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
@@ -212,8 +208,7 @@ export const exportsContract = routesUnder('Exports', {
     },
   },
   inferSchema: {
-    method: 'GET',
-    path: '/exports/schema',
+    route: 'GET /exports/schema',
     summary: 'Which columns a typed export has',
     description:
       'Inferred from a sample of the records. A job keeps its own; a dataset version keeps the one of its first typed export for all later ones.',
@@ -225,8 +220,7 @@ export const exportsContract = routesUnder('Exports', {
     },
   },
   previewTemplate: {
-    method: 'POST',
-    path: '/exports/ndjson/preview',
+    route: 'POST /exports/ndjson/preview',
     summary: 'The first line that a template makes',
     description:
       'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
@@ -235,8 +229,7 @@ export const exportsContract = routesUnder('Exports', {
     responses: { 200: { description: 'The line.', schema: templatePreviewSchema }, 404: problem },
   },
   previewExport: {
-    method: 'POST',
-    path: '/exports/preview',
+    route: 'POST /exports/preview',
     summary: 'How a file begins',
     description:
       'Its first three rows, before compression. With filters there may be none among the records that are looked at. Without a chosen split, `train` stands for that of each record.',
@@ -253,8 +246,7 @@ export const exportsContract = routesUnder('Exports', {
     responses: { 200: { description: 'The beginning.', schema: linesPreviewSchema }, 404: problem },
   },
   downloadExport: {
-    method: 'GET',
-    path: '/exports/links/:code',
+    route: 'GET /exports/links/:code',
     summary: 'Download by a one-use link',
     description: 'The link is the key: no token is sent. It works once, until it expires.',
     scope: null,
@@ -269,8 +261,7 @@ export const exportsContract = routesUnder('Exports', {
     },
   },
   exportCsv: {
-    method: 'POST',
-    path: '/exports/csv',
+    route: 'POST /exports/csv',
     summary: 'Export a slice of records as CSV',
     description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
@@ -278,8 +269,7 @@ export const exportsContract = routesUnder('Exports', {
     responses: exportResponses(fileTypes.csv),
   },
   exportNdjson: {
-    method: 'POST',
-    path: '/exports/ndjson',
+    route: 'POST /exports/ndjson',
     summary: 'Export a slice of records as NDJSON',
     description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
     scope: 'analytics:read',
@@ -287,8 +277,7 @@ export const exportsContract = routesUnder('Exports', {
     responses: exportResponses(fileTypes.ndjson),
   },
   exportParquet: {
-    method: 'POST',
-    path: '/exports/parquet',
+    route: 'POST /exports/parquet',
     summary: 'Export a slice of records as Parquet',
     description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
     scope: 'analytics:read',

@@ -3,7 +3,12 @@ export type { WorkContext } from './jobs/context.ts';
 export { startExportJobs } from './jobs/hold-jobs.ts';
 export { listExportsAsJobs, listOpenExports } from './jobs/list.ts';
 export { listEndedExports } from './jobs/queries.ts';
-export { listGoneDeliveries, noteGoneExports, startSweeps } from './jobs/sweep.ts';
+export {
+  listGoneDeliveries,
+  listGoneDownloads,
+  noteGoneExports,
+  startSweeps,
+} from './jobs/sweep.ts';
 export { addExportRoutes } from './routes.ts';
 export { startSchedules } from './schedules/begin-runs.ts';
 export {

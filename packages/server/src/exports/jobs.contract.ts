@@ -7,6 +7,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
   problem,
   tenantSchema,
@@ -24,14 +25,21 @@ import {
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
-/** The columns that the fields of enrichments make in typed Parquet, as a sample of the records tells them. */
-export const rowCountsSchema = (description: string) =>
+const rowCounts = { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) };
+export const rowCountsSchema = (description: string) => Type.Object(rowCounts, { description });
+const misfitsSchema = (description: string) =>
   Type.Object(
-    { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
+    {
+      ...rowCounts,
+      nulls: optional.integer({
+        description: 'rows beside these of which `_rest` has only nulls; left out for none',
+      }),
+    },
     { description },
   );
-export type RowCounts = Static<ReturnType<typeof rowCountsSchema>>;
+export type RowCounts = Static<ReturnType<typeof misfitsSchema>>;
 
+/** The columns that the fields of enrichments make in typed Parquet, as a sample of the records tells them. */
 export const typedSchema = Type.Object({
   columns: Type.Array(
     Type.Object({
@@ -56,8 +64,8 @@ export type TypedSchema = Static<typeof typedSchema>;
 export const foundSchema = Type.Object({
   ...typedSchema.properties,
   misfits: Type.Optional(
-    rowCountsSchema(
-      'in the sample, unless a version has kept the columns: records of which something fits no column, and by field how many values are not of its type',
+    misfitsSchema(
+      'in the sample, unless a version has kept the columns: records of which something other than null fits no column, and by field how many values are not of its type',
     ),
   ),
 });
@@ -128,8 +136,8 @@ export const manifestSchema = Type.Object({
   ),
   schema: Type.Optional(typedSchema),
   misfits: Type.Optional(
-    rowCountsSchema(
-      'of typed Parquet: in how many rows something fits no column, and of each field in how many something other than null does not fit its own. It is in `_rest`',
+    misfitsSchema(
+      'of typed Parquet: in how many rows something other than null fits no column, and of each field in how many it does not fit its own. It is in `_rest`',
     ),
   ),
   skipped: Type.Optional(
@@ -207,38 +215,32 @@ export type FileDifference = {
 /** The routes of export jobs. */
 export const exportJobsContract = routesUnder('Exports', {
   listExports: {
-    method: 'GET',
-    path: '/exports',
+    route: 'GET /exports',
     summary: 'List export jobs',
     description: 'The latest first.',
     scope: 'analytics:read',
     query: exactly({
       tenant: Type.Optional(tenantSchema),
       state: Type.Optional(oneOf(exportStates)),
-      schedule: Type.Optional(
-        Type.String({ maxLength: 100, description: 'id of a schedule: its runs' }),
-      ),
+      schedule: optional.string({ maxLength: 100, description: 'id of a schedule: its runs' }),
       ...paging,
     }),
     responses: onePage(exportJobSchema),
   },
   getExport: {
-    method: 'GET',
-    path: '/exports/:id',
+    route: 'GET /exports/:id',
     summary: 'Follow an export job',
     scope: 'analytics:read',
     responses: { 200: { description: 'The job.', schema: exportJobSchema } },
   },
   getManifest: {
-    method: 'GET',
-    path: '/exports/:id/manifest',
+    route: 'GET /exports/:id/manifest',
     summary: 'What the file of an export is, part by part',
     scope: 'analytics:read',
     responses: { 200: { description: 'The manifest.', schema: manifestSchema }, 409: problem },
   },
   downloadFile: {
-    method: 'GET',
-    path: '/exports/:id/file',
+    route: 'GET /exports/:id/file',
     summary: 'Download the file of an export job',
     description:
       'Takes Range and If-Range, answers ETag and Repr-Digest: a download that broke off is resumed. Each part is checked against its SHA-256 before a byte of it is sent.',
@@ -263,8 +265,7 @@ export const exportJobsContract = routesUnder('Exports', {
     },
   },
   cancelExport: {
-    method: 'DELETE',
-    path: '/exports/:id',
+    route: 'DELETE /exports/:id',
     summary: 'Cancel an export job, or remove its file',
     description:
       'A job that is queued or running is cancelled, within a second. The file of one that is completed is gone at once, and removed from the store within seconds, or after a backup that copies it. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',

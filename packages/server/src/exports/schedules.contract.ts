@@ -8,6 +8,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
   problem,
   tenantSchema,
@@ -35,12 +36,10 @@ const selection = {
   compression,
   header,
   profile,
-  typed: Type.Optional(
-    Type.Boolean({
-      description:
-        'of Parquet: the fields of the enrichment as columns of their types, found in what is stored when the schedule is made; what fits none of them goes to `_rest` as JSON, and is counted',
-    }),
-  ),
+  typed: optional.boolean({
+    description:
+      'of Parquet: the fields of the enrichment as columns of their types, found in what is stored when the schedule is made; what fits none of them goes to `_rest` as JSON, and is counted',
+  }),
   template: Type.Optional(templateSchema('It goes with ndjson, and without columns')),
   missing: Type.Optional(
     oneOf(
@@ -110,7 +109,9 @@ export const scheduleSchema = Type.Object({
         state: oneOf(exportStates),
         rows: nullable(Type.Integer()),
         misfits: nullable(
-          Type.Integer({ description: 'of typed Parquet: rows with something in `_rest`' }),
+          Type.Integer({
+            description: 'of typed Parquet: rows with something other than null in `_rest`',
+          }),
         ),
         skipped: nullable(
           Type.Integer({ description: 'of a template: records without a value for it' }),
@@ -150,7 +151,7 @@ export type NewSchedule = Static<typeof newScheduleSchema>;
 /** The body of `PATCH /exports/schedules/:id`. Only what is named changes. */
 export const scheduleChangeSchema = exactly(
   {
-    enabled: Type.Optional(Type.Boolean({ description: 'false pauses it' })),
+    enabled: optional.boolean({ description: 'false pauses it' }),
     cron: Type.Optional(cronSchema),
     to: Type.Optional(toSchema),
     credentials: Type.Optional(credentialsSchema),
@@ -165,8 +166,7 @@ const shown = { description: 'As it is now.', schema: scheduleSchema };
 /** The routes of schedules. */
 export const schedulesContract = routesUnder('Exports', {
   createSchedule: {
-    method: 'POST',
-    path: '/exports/schedules',
+    route: 'POST /exports/schedules',
     summary: 'Have exports delivered by themselves',
     description:
       'Each run delivers what was stored since the last one that was delivered, into a folder of its own: files, then manifest.json, and _SUCCESS last. See docs/schedules.md. The place is tried first: a small object is written, read back and removed there.',
@@ -176,8 +176,7 @@ export const schedulesContract = routesUnder('Exports', {
     responses: { 201: { description: 'Made.', schema: scheduleSchema }, 409: problem },
   },
   listSchedules: {
-    method: 'GET',
-    path: '/exports/schedules',
+    route: 'GET /exports/schedules',
     summary: 'List schedules and how their last runs went',
     description: 'By tenant and name.',
     scope: 'analytics:read',
@@ -185,16 +184,14 @@ export const schedulesContract = routesUnder('Exports', {
     responses: onePage(scheduleSchema),
   },
   getSchedule: {
-    method: 'GET',
-    path: '/exports/schedules/:id',
+    route: 'GET /exports/schedules/:id',
     summary: 'Show a schedule',
     description: 'GET /exports?schedule= lists its runs.',
     scope: 'analytics:read',
     responses: { 200: shown },
   },
   changeSchedule: {
-    method: 'PATCH',
-    path: '/exports/schedules/:id',
+    route: 'PATCH /exports/schedules/:id',
     summary:
       'Pause or resume a schedule, change its times, its place, its credentials or what is told of it',
     description:
@@ -205,16 +202,14 @@ export const schedulesContract = routesUnder('Exports', {
     responses: { 200: shown },
   },
   runSchedule: {
-    method: 'POST',
-    path: '/exports/schedules/:id/run',
+    route: 'POST /exports/schedules/:id/run',
     summary: 'Begin a run now',
     description: 'Also of a paused one. While a run is under way, the next one begins after it.',
     scope: 'admin',
     responses: { 200: shown },
   },
   deleteSchedule: {
-    method: 'DELETE',
-    path: '/exports/schedules/:id',
+    route: 'DELETE /exports/schedules/:id',
     summary: 'Delete a schedule',
     description: 'A run under way is cancelled. What was delivered stays, and so do its exports.',
     scope: 'admin',

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
-import { exactly, problem } from '../platform/http/schemas.contract.ts';
+import { exactly, optional, problem } from '../platform/http/schemas.contract.ts';
 
 const paged = {
-  pageToken: Type.Optional(Type.String({ maxLength: 1000, description: 'all fits on one page' })),
-  pageSize: Type.Optional(Type.Integer({ minimum: 1 })),
+  pageToken: optional.string({ maxLength: 1000, description: 'all fits on one page' }),
+  pageSize: optional.integer({ minimum: 1 }),
 };
 const none = exactly({});
 
@@ -14,12 +14,11 @@ const about =
 /** The catalogue of Iceberg's REST specification, as far as those need it who read. */
 export const icebergContract = routesUnder('Iceberg', {
   getIcebergConfig: {
-    method: 'GET',
-    path: '/iceberg/v1/config',
+    route: 'GET /iceberg/v1/config',
     summary: 'Tell a reader of Iceberg what the catalogue can do',
     description: about,
     scope: 'enrichment:read',
-    query: exactly({ warehouse: Type.Optional(Type.String({ maxLength: 1000 })) }),
+    query: exactly({ warehouse: optional.string({ maxLength: 1000 }) }),
     responses: {
       200: {
         description: 'Where the objects are, as defaults, and the endpoints that there are.',
@@ -32,11 +31,10 @@ export const icebergContract = routesUnder('Iceberg', {
     },
   },
   listIcebergNamespaces: {
-    method: 'GET',
-    path: '/iceberg/v1/namespaces',
+    route: 'GET /iceberg/v1/namespaces',
     summary: 'List the namespaces: svcctl',
     scope: 'enrichment:read',
-    query: exactly({ parent: Type.Optional(Type.String({ maxLength: 1000 })), ...paged }),
+    query: exactly({ parent: optional.string({ maxLength: 1000 }), ...paged }),
     responses: {
       200: {
         description: 'The one that there is; none below a parent.',
@@ -45,8 +43,7 @@ export const icebergContract = routesUnder('Iceberg', {
     },
   },
   getIcebergNamespace: {
-    method: 'GET',
-    path: '/iceberg/v1/namespaces/svcctl',
+    route: 'GET /iceberg/v1/namespaces/svcctl',
     summary: 'Show the namespace',
     scope: 'enrichment:read',
     query: none,
@@ -61,8 +58,7 @@ export const icebergContract = routesUnder('Iceberg', {
     },
   },
   listIcebergTables: {
-    method: 'GET',
-    path: '/iceberg/v1/namespaces/svcctl/tables',
+    route: 'GET /iceberg/v1/namespaces/svcctl/tables',
     summary: 'List the tables: records',
     scope: 'enrichment:read',
     query: exactly(paged),
@@ -78,13 +74,12 @@ export const icebergContract = routesUnder('Iceberg', {
     },
   },
   loadIcebergTable: {
-    method: 'GET',
-    path: '/iceberg/v1/namespaces/svcctl/tables/records',
+    route: 'GET /iceberg/v1/namespaces/svcctl/tables/records',
     summary: 'Load the cold records as a table',
     description:
       'A snapshot of the live segments at the moment of the call, for a token limited to tenants of those of its tenants; files that it names are written first. What a snapshot names is kept for SVC_COLD_GRACE_SECONDS after it was replaced. See docs/iceberg.md.',
     scope: 'enrichment:read',
-    query: exactly({ snapshots: Type.Optional(Type.String({ maxLength: 10 })) }),
+    query: exactly({ snapshots: optional.string({ maxLength: 10 }) }),
     responses: {
       200: {
         description: 'Iceberg’s LoadTableResult.',

@@ -17,7 +17,15 @@ export type Actor = {
   readonly isOfPerson?: true;
   /** Present when the call carries a secret that was rotated out, and is taken for a while. */
   readonly isRotatedOut?: true;
+  /** Present where the statement that stores what is asked for checks the token once more. */
+  readonly check?: TokenCheck;
 };
+
+/**
+ * Which version of its row a token was read as, for this call or shortly before it. `isMade` once a statement that stored
+ * what was asked for has found it unchanged, or it was looked up for this call.
+ */
+export type TokenCheck = { readonly id: string; readonly version: string; isMade: boolean };
 
 /** The service itself, where it does what else an operator asks for. It reaches all tenants, and no route. */
 export const serviceActor: Actor & { readonly name: TokenlessActor } = {

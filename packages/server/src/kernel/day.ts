@@ -2,6 +2,12 @@
 
 export const dayMillis = 86_400_000;
 
+/** Whether a text is a day of the calendar. */
+export function isDay(text: string): boolean {
+  const isShaped = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  return isShaped && addDays(text, 0) === text;
+}
+
 /** Returns the day that comes `days` days after this one, or before it when `days` is negative. */
 export function addDays(day: string, days: number): string {
   // Only the time of day, 14 characters, is cut off at the end: the year after 9999 has a sign and six digits.

@@ -29,6 +29,8 @@ export function instantFault(text: string): string {
   const parts = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (parts === null) {
     if (/^-?[\d.]+$/.test(text)) return 'it is a number of seconds or the like';
+    if (/^\d{4}-\d\d-\d\d[T\s]\d\d:\d\d(Z|[+-]\d\d(:?\d\d)?)?$/.test(text))
+      return 'it lacks its seconds';
     if (/^\d{4}-\d\d-\d\d\s/.test(text)) return 'it has a space in place of T';
     if (/T[\d:.]+[+-]\d\d(\d\d)?$/.test(text)) return 'its offset lacks the colon or the minutes';
     return 'it is not written so';

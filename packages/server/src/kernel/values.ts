@@ -162,7 +162,7 @@ export function shortWaitOf(
 
 /**
  * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log;
- * deliveries: in folders of schedules; conditions: in the `where` of something.
+ * deliveries: in folders of schedules; downloads: in files that were fetched; conditions: in the `where` of something.
  */
 export const remainKinds = [
   'hot_pages',
@@ -171,6 +171,7 @@ export const remainKinds = [
   'objects',
   'backups',
   'deliveries',
+  'downloads',
   'conditions',
   'incidents',
   'keys',

@@ -8,6 +8,8 @@ export type Filter = {
   /** The words that its value may be; without them it may be any text, or a day. */
   readonly choices?: readonly string[];
   readonly isDay?: true;
+  /** A day, or a time of day as well. */
+  readonly isTime?: true;
   /** The filter without which this one means nothing: it goes when that one changes. */
   readonly within?: string;
   /** What the help of its option says; without it there is none. */
@@ -40,6 +42,14 @@ export function dayFilters(help: string) {
   return {
     from: { isDay: true, value: 'date', help },
     to: { isDay: true, value: 'date', help: 'up to this day, inclusive' },
+  } as const;
+}
+
+/** The first and the last moment of what is listed: a day, or a time. */
+export function timeFilters(help: string) {
+  return {
+    from: { isDay: true, isTime: true, value: 'time', help },
+    to: { isDay: true, isTime: true, value: 'time', help: 'up to this day or time, inclusive' },
   } as const;
 }
 

@@ -12,6 +12,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  optional,
   pageOf,
   paging,
   problem,
@@ -186,16 +187,14 @@ export const ingestProblem = {
   schema: Type.Object({
     ...problemSchema.properties,
     ...Type.Partial(ingestAnswerSchema).properties,
-    lines_read: Type.Optional(Type.Integer({ description: 'lines of the stream that came whole' })),
-    next_line: Type.Optional(
-      Type.Integer({
-        description:
-          'all lines before this one (from 0) are stored, rejected or blank: a next attempt may begin here. Some behind it may be stored, too',
-      }),
-    ),
-    next_byte: Type.Optional(
-      Type.Integer({ description: 'where that line begins in the stream, once decoded' }),
-    ),
+    lines_read: optional.integer({ description: 'lines of the stream that came whole' }),
+    next_line: optional.integer({
+      description:
+        'all lines before this one (from 0) are stored, rejected or blank: a next attempt may begin here. Some behind it may be stored, too',
+    }),
+    next_byte: optional.integer({
+      description: 'where that line begins in the stream, once decoded',
+    }),
   }),
   mediaType: problem.mediaType,
 } as const;
@@ -248,18 +247,16 @@ export const recordFilters = {
 
 export const recordsContract = routesUnder('Records', {
   ingestRecords: {
-    method: 'POST',
-    path: '/enrichment/records',
+    route: 'POST /enrichment/records',
+    checksToken: true,
     summary: 'Store enrichment records',
     description:
       'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant. A dry run makes all these checks, also against what is stored in both tiers, and stores nothing; see docs/operations/datasets.md for what it cannot tell.',
     scope: 'enrichment:write',
     query: exactly({
-      dry_run: Type.Optional(
-        Type.Boolean({
-          description: 'checks the records and answers as if they were stored, with warnings',
-        }),
-      ),
+      dry_run: optional.boolean({
+        description: 'checks the records and answers as if they were stored, with warnings',
+      }),
     }),
     streamedBody: {
       'application/json': exactly({
@@ -277,8 +274,7 @@ export const recordsContract = routesUnder('Records', {
     },
   },
   listDatasets: {
-    method: 'GET',
-    path: '/enrichment/datasets',
+    route: 'GET /enrichment/datasets',
     summary: 'Browse the tree tenant → store → month',
     description:
       'Leaves, or their sums one or two levels up, from counters kept in the transaction that stores the records: exact, and independent of their number.',
@@ -302,8 +298,7 @@ export const recordsContract = routesUnder('Records', {
     },
   },
   listMonthSums: {
-    method: 'GET',
-    path: '/stats/records',
+    route: 'GET /stats/records',
     summary: 'Records of each month, hot and cold',
     description:
       'Of all tenants that the token may see, or of one. From one counter for each month of a tenant: its cost does not depend on the number of records, stores and leaves.',
@@ -317,11 +312,10 @@ export const recordsContract = routesUnder('Records', {
     },
   },
   listRecords: {
-    method: 'GET',
-    path: '/enrichment/records',
+    route: 'GET /enrichment/records',
     summary: 'Page through records',
     description:
-      'In the order tenant, store, occurred_at, event_id, or with `order=newest` or `oldest` by time over all stores of a tenant: occurred_at, store, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
+      'In the order tenant, store, occurred_at, event_id, or with `order=newest` or `oldest` by time over all stores of a tenant: occurred_at, store, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at all hot ones, by an index, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
     query: exactly({
       ...recordFilters,
@@ -333,13 +327,11 @@ export const recordsContract = routesUnder('Records', {
           '`asc` (by default) and `desc`: store by store; `newest` and `oldest`: by time over all stores of a tenant, which they need, without an `event_id` unless a store is given',
         ),
       ),
-      start: Type.Optional(
-        Type.String({
-          description:
-            '`last`, or a time, which needs a store, or a tenant and an order by time: where the first page begins. Its cursors lead both ways',
-          examples: ['last', '2026-03-05T14:07:09Z'],
-        }),
-      ),
+      start: optional.string({
+        description:
+          '`last`, or a time, which needs a store, or a tenant and an order by time: where the first page begins. Its cursors lead both ways',
+        examples: ['last', '2026-03-05T14:07:09Z'],
+      }),
       ...paging,
     }),
     responses: {
@@ -367,8 +359,7 @@ export const recordsContract = routesUnder('Records', {
     },
   },
   getRecord: {
-    method: 'GET',
-    path: '/enrichment/records/one',
+    route: 'GET /enrichment/records/one',
     summary: 'One record by its identity',
     scope: 'enrichment:read',
     query: exactly({

@@ -1,6 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
-import { exactly, nullable, oneOf, tenantSchema } from '../platform/http/schemas.contract.ts';
+import {
+  exactly,
+  nullable,
+  oneOf,
+  optional,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from './contract.ts';
 import { datasetNames, valueTypes } from './values.ts';
 
@@ -129,8 +135,7 @@ export const againstPattern = `^(all|${datasetNames.join('|')}|\\d{4}-(0[1-9]|1[
 
 export const fieldsContract = routesUnder('Records', {
   getFields: {
-    method: 'GET',
-    path: '/enrichment/fields',
+    route: 'GET /enrichment/fields',
     summary: 'Fields of the enrichments of a slice',
     description:
       'Which fields the enrichments have, and what is in them: of all records when they are few, else of a sample that has stores, days and hours by their numbers of records, and is the same each time. Each share has its interval. With `where` the fields are those of the records that fit, of as many looked at, and `fitting` says how many that are. With `against`: how much each field differs from another slice of the same tenant and store, as a Jensen–Shannon distance over the same buckets, values and types; unlike other measures it stays finite where one side has nothing.',
@@ -140,13 +145,11 @@ export const fieldsContract = routesUnder('Records', {
       tenant: tenantSchema,
       dataset: Type.Optional(oneOf(datasetNames)),
       where: Type.Optional(whereSchema),
-      against: Type.Optional(
-        Type.String({
-          pattern: againstPattern,
-          description:
-            'the other slice: `all` or a dataset (of the same days), a month such as 2026-03, or days as 2026-03-01..2026-03-07 (of the same dataset)',
-        }),
-      ),
+      against: optional.string({
+        pattern: againstPattern,
+        description:
+          'the other slice: `all` or a dataset (of the same days), a month such as 2026-03, or days as 2026-03-01..2026-03-07 (of the same dataset)',
+      }),
     }),
     responses: { 200: { description: 'The fields.', schema: fieldsSchema } },
   },

@@ -2,6 +2,8 @@
 // and what writes SQL of its own about them imports sql.ts.
 
 export { fileBody } from '../platform/http/body.ts';
+export { endCountsOf, listCountsAsJobs } from './counts/count-jobs.ts';
+export { startCounts } from './counts/run-counts.ts';
 export { readSliceSample } from './facts/read-sample.ts';
 export { recordFigures } from './figures.ts';
 export { type Finding, Findings } from './ingest/findings.ts';
@@ -16,6 +18,7 @@ export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts'
 export { tenantFolder } from './segments/segment-key.ts';
 export {
   type DayWindow,
+  hasLost,
   isCounted,
   joinKeyRanges,
   type KeyRange,
@@ -34,6 +37,7 @@ export { versionsAsJobs } from './versions/listed-versions.ts';
 export {
   type Gone,
   type GoneEffects,
+  type Named,
   noteGoneRecords,
   removeErasedTags,
 } from './versions/note-gone-records.ts';

@@ -1,10 +1,11 @@
-import type { NoteRead } from '../platform/audit.ts';
+import type { Audit, NoteRead } from '../platform/audit.ts';
 import { readBody } from '../platform/http/body.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type IngestAnswer, recordsContract } from './contract.ts';
 import { countContract } from './count.contract.ts';
+import { changeCount, getCount, startCount } from './counts/count-jobs.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { createFieldsReader } from './facts/read-fields.ts';
@@ -28,6 +29,9 @@ export function addRecordsRoutes(
     log: Log;
     tailWaits: TailWaits;
     noteRead: NoteRead;
+    audit: Audit;
+    /** Tells this process that there is something to count. Without the role that counts it does nothing. */
+    pokeCounts(): void;
     onIngested?(answer: IngestAnswer): void;
   },
 ): void {
@@ -48,6 +52,18 @@ export function addRecordsRoutes(
     return noteRead({ actor, request }, { by: 'count', ...query }, () =>
       countRecords(tools, actor, query),
     );
+  });
+  http.route(countContract.startCount, async ({ body, actor, request }) => {
+    const what = { by: 'count', ...body };
+    const job = await noteRead({ actor, request }, what, () => startCount(db, actor, body));
+    options.pokeCounts();
+    return job;
+  });
+  http.route(countContract.getCount, ({ params, actor }) => getCount(db, actor, params.id));
+  http.route(countContract.changeCount, async ({ params, body, ...caller }) => {
+    const job = await changeCount(db, { ...caller, audit: options.audit }, { ...params, ...body });
+    options.pokeCounts();
+    return job;
   });
   const { log, tailWaits: waits } = options;
   addTailRoute(http, { db, records }, { cursorKey, log, waits, noteRead });
@@ -72,13 +88,13 @@ export function addRecordsRoutes(
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {
       const body = readBody(request.raw, { document: '{"records":[…]}', item: 'a record' });
-      // What came together with its token needs no second look at it.
-      const look = request.raw.complete ? undefined : recheck;
+      // What came together with its token needs no second look at it, nor what is checked as it is stored.
+      const look = request.raw.complete || actor.check !== undefined ? undefined : recheck;
       const take = ingest[body.isStream ? 'stream' : 'batch'];
       if (query.dry_run) {
         return await dryRun((findings) => take(body, actor, { recheck: look, findings }));
       }
-      const answer = await take(body, actor, { recheck: look });
+      const answer = await take(body, actor, { recheck: look, lookUp: recheck });
       options.onIngested?.(answer);
       return answer;
     } catch (error) {

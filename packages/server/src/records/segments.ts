@@ -52,7 +52,7 @@ export {
 export { coldPlaceConditions } from './slice/cold-sql.ts';
 export { fromDays, recordConditions } from './slice/queries.ts';
 export { beyondLastDay, firstDay, type Slice } from './slice/slice.ts';
-export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
+export type { Gone, GoneEffects, Named } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';
 export { coldWhereSql } from './where/cold-sql.ts';
 export { parsePath } from './where/parse.ts';

@@ -11,6 +11,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
   problem,
   storeSchema,
@@ -56,9 +57,9 @@ export const newTagSchema = exactly({
   store: Type.Optional(newStoreSchema),
   dataset: oneOf(datasetNames),
   note: Type.Optional(noteSchema),
-  dry_run: Type.Optional(
-    Type.Boolean({ description: 'answers 200 with what it would tag, and changes nothing' }),
-  ),
+  dry_run: optional.boolean({
+    description: 'answers 200 with what it would tag, and changes nothing',
+  }),
 });
 
 const taggedSchema = Type.Object({
@@ -96,8 +97,7 @@ export type Facts = Static<typeof factsSchema>;
 
 export const tagsContract = routesUnder('Datasets', {
   createTag: {
-    method: 'POST',
-    path: '/enrichment/tags',
+    route: 'POST /enrichment/tags',
     summary: 'Tag a slice as training or fine-tuning data',
     description:
       'A window of whole days of a tenant or a store, with the records that arrive in it later. Without days: all of them. Costs nothing at any size: coverage is computed when it is read.',
@@ -114,8 +114,7 @@ export const tagsContract = routesUnder('Datasets', {
     },
   },
   listTags: {
-    method: 'GET',
-    path: '/enrichment/tags',
+    route: 'GET /enrichment/tags',
     summary: 'List tags',
     description: 'The latest first. With days or a store: those that touch them.',
     scope: 'enrichment:read',
@@ -123,16 +122,14 @@ export const tagsContract = routesUnder('Datasets', {
     responses: onePage(tagSchema),
   },
   deleteTag: {
-    method: 'DELETE',
-    path: '/enrichment/tags/:id',
+    route: 'DELETE /enrichment/tags/:id',
     summary: 'Untag',
     description: 'Records stay; versions that were frozen with the tag stay as they are.',
     scope: 'datasets:write',
     responses: { 204: { description: 'Done.' } },
   },
   listDays: {
-    method: 'GET',
-    path: '/enrichment/days',
+    route: 'GET /enrichment/days',
     tag: 'Records',
     summary: 'Days of a tenant or a store that have records',
     description: 'Count, tier and datasets of each day, from counters; oldest first.',
@@ -140,14 +137,13 @@ export const tagsContract = routesUnder('Datasets', {
     query: exactly({
       ...sliceProperties,
       tenant: tenantSchema,
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 4000, default: 400 })),
+      limit: optional.integer({ minimum: 1, maximum: 4000, default: 400 }),
       cursor: Type.Optional(cursorSchema),
     }),
     responses: onePage(daySchema),
   },
   getFacts: {
-    method: 'GET',
-    path: '/enrichment/facts',
+    route: 'GET /enrichment/facts',
     tag: 'Records',
     summary: 'Kinds, sources and models of a slice',
     description:

@@ -142,8 +142,7 @@ export type VersionDiff = Static<typeof versionDiffSchema>;
 
 export const versionsContract = routesUnder('Datasets', {
   createVersion: {
-    method: 'POST',
-    path: '/enrichment/dataset-versions',
+    route: 'POST /enrichment/dataset-versions',
     summary: 'Freeze the tagged slices of a tenant into a version',
     description:
       'Immutable: the records that are in the dataset now, whatever is tagged, untagged or arrives later. Retention does not delete them unless it is told to. Its exports are the same byte for byte as long as its records exist.',
@@ -155,8 +154,7 @@ export const versionsContract = routesUnder('Datasets', {
     },
   },
   listVersions: {
-    method: 'GET',
-    path: '/enrichment/dataset-versions',
+    route: 'GET /enrichment/dataset-versions',
     summary: 'List dataset versions',
     description: 'The latest first.',
     scope: 'enrichment:read',
@@ -168,15 +166,13 @@ export const versionsContract = routesUnder('Datasets', {
     responses: onePage(versionSchema),
   },
   getVersion: {
-    method: 'GET',
-    path: '/enrichment/dataset-versions/:id',
+    route: 'GET /enrichment/dataset-versions/:id',
     summary: 'Show a dataset version',
     scope: 'enrichment:read',
     responses: { 200: { description: 'The version.', schema: versionSchema } },
   },
   diffVersions: {
-    method: 'GET',
-    path: '/enrichment/dataset-versions/:id/diff',
+    route: 'GET /enrichment/dataset-versions/:id/diff',
     summary: 'Compare two dataset versions',
     description:
       'What another version `to` of the same tenant has more and less than this one, by what is left of both. Each page reads a stretch of some hundred thousand records of either: follow `next_cursor` to the end, and add up the counts. What both have is what is left of one of them without these. Records do not change: one that was erased and sent again counts as another.',
@@ -194,8 +190,7 @@ export const versionsContract = routesUnder('Datasets', {
     responses: { 200: { description: 'One page.', schema: versionDiffSchema }, 409: problem },
   },
   deleteVersion: {
-    method: 'DELETE',
-    path: '/enrichment/dataset-versions/:id',
+    route: 'DELETE /enrichment/dataset-versions/:id',
     summary: 'Delete a dataset version',
     description: 'Records and tags stay; retention need not keep its records any more.',
     scope: 'datasets:write',

@@ -7,6 +7,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
   problem,
   tenantSchema,
@@ -52,8 +53,7 @@ const scopeOfRun = {
 /** The routes of the retention feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const retentionContract = routesUnder('Retention', {
   listPolicies: {
-    method: 'GET',
-    path: '/retention/policies',
+    route: 'GET /retention/policies',
     summary: 'List the retention policies',
     description: 'The default (`*`) first, then the tenants that have one of their own.',
     scope: 'enrichment:read',
@@ -61,16 +61,14 @@ export const retentionContract = routesUnder('Retention', {
     responses: onePage(policySchema),
   },
   getPolicy: {
-    method: 'GET',
-    path: '/retention/policies/:tenant',
+    route: 'GET /retention/policies/:tenant',
     summary: 'Show the policy in force for a tenant',
     scope: 'enrichment:read',
     params: tenantParams,
     responses: { 200: { description: 'The policy.', schema: policySchema } },
   },
   putPolicy: {
-    method: 'PUT',
-    path: '/retention/policies/:tenant',
+    route: 'PUT /retention/policies/:tenant',
     summary: 'Set the policy of a tenant, or the default (`*`)',
     description:
       'What is left out is its default: never delete, no hold. A policy acts at the next run; GET /retention/plan tells beforehand what it will do.',
@@ -82,8 +80,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: { 200: { description: 'As it is now.', schema: policySchema }, 409: problem },
   },
   deletePolicy: {
-    method: 'DELETE',
-    path: '/retention/policies/:tenant',
+    route: 'DELETE /retention/policies/:tenant',
     summary: 'Put a tenant back under the default',
     scope: 'retention:manage',
     stepUp: true,
@@ -93,8 +90,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: { 204: { description: 'Done.' }, 409: problem },
   },
   listTenantStates: {
-    method: 'GET',
-    path: '/retention/tenants',
+    route: 'GET /retention/tenants',
     summary: 'How much of each tenant lies hot and cold',
     description: 'From counters.',
     scope: 'enrichment:read',
@@ -111,8 +107,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: onePage(tenantStateSchema),
   },
   getPlan: {
-    method: 'GET',
-    path: '/retention/plan',
+    route: 'GET /retention/plan',
     summary: 'Tell what a run would do now',
     description:
       'Exactly what would move or go, from the counters of days. `totals` are of all rows, not of this page. Days of dataset versions are not deleted: each row tells what they keep.',
@@ -135,8 +130,7 @@ export const retentionContract = routesUnder('Retention', {
     },
   },
   startRun: {
-    method: 'POST',
-    path: '/retention/run',
+    route: 'POST /retention/run',
     summary: 'Do what the policies say, now',
     description:
       'Queued for the processes with the role retention, which look every two seconds and divide its tenants; one run at a time, one mover a tenant.',
@@ -144,33 +138,28 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     body: exactly({
       ...scopeOfRun,
-      delete_versioned: Type.Optional(
-        Type.Boolean({
-          description:
-            'delete what is due on days of dataset versions too, which then have less than was frozen; without it these days are left alone',
-        }),
-      ),
+      delete_versioned: optional.boolean({
+        description:
+          'delete what is due on days of dataset versions too, which then have less than was frozen; without it these days are left alone',
+      }),
     }),
     responses: { 202: { description: 'Queued.', schema: runSchema }, 409: problem },
   },
   listRuns: {
-    method: 'GET',
-    path: '/retention/runs',
+    route: 'GET /retention/runs',
     summary: 'List the runs, the latest first',
     scope: 'enrichment:read',
     query: exactly(paging),
     responses: onePage(runSchema),
   },
   getRun: {
-    method: 'GET',
-    path: '/retention/runs/:id',
+    route: 'GET /retention/runs/:id',
     summary: 'Show a run',
     scope: 'enrichment:read',
     responses: { 200: { description: 'The run.', schema: runSchema } },
   },
   getStore: {
-    method: 'GET',
-    path: '/retention/store',
+    route: 'GET /retention/store',
     summary: 'Tell whether the store of cold data is this database’s',
     description:
       'Looks now: lists the store, and reads its marker. Of two copies of a database (a clone, a restored backup) on one store, the one that writes first goes on; the other one only reads.',
@@ -183,8 +172,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: { 200: { description: 'As it is now.', schema: coldStoreSchema } },
   },
   adoptStore: {
-    method: 'POST',
-    path: '/retention/adopt-store',
+    route: 'POST /retention/adopt-store',
     summary: 'Take the store of cold data over for this database',
     description:
       'The other database only reads it from then on, and misses what is merged, deleted or erased here. Stop its service first. What was merged or deleted there is missing here: verify afterwards. Needs a token that is not limited to tenants.',
@@ -199,8 +187,7 @@ export const retentionContract = routesUnder('Retention', {
   ...objectsContract,
   ...importContract,
   listMoves: {
-    method: 'GET',
-    path: '/retention/moves',
+    route: 'GET /retention/moves',
     summary: 'Read the journal of moves, the latest first',
     scope: 'enrichment:read',
     query: exactly({
@@ -208,21 +195,19 @@ export const retentionContract = routesUnder('Retention', {
       kind: Type.Optional(oneOf(moveKinds)),
       state: Type.Optional(oneOf(moveStates)),
       month: Type.Optional(monthSchema),
-      run_id: Type.Optional(Type.String({ maxLength: 100 })),
+      run_id: optional.string({ maxLength: 100 }),
       ...paging,
     }),
     responses: onePage(moveSchema),
   },
   getMove: {
-    method: 'GET',
-    path: '/retention/moves/:id',
+    route: 'GET /retention/moves/:id',
     summary: 'Show a move',
     scope: 'enrichment:read',
     responses: { 200: { description: 'The move.', schema: moveSchema } },
   },
   listSegments: {
-    method: 'GET',
-    path: '/retention/segments',
+    route: 'GET /retention/segments',
     summary: 'List the objects that hold cold records',
     description:
       'By tenant and key. The `live` ones hold each cold record once; what they replaced stays for the time of grace and holds records a second time.',
@@ -235,8 +220,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: onePage(segmentSchema),
   },
   startVerification: {
-    method: 'POST',
-    path: '/retention/verify',
+    route: 'POST /retention/verify',
     summary: 'Check all cold data against the counters',
     description:
       'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for the processes with the role retention, which divide it.',
@@ -248,35 +232,30 @@ export const retentionContract = routesUnder('Retention', {
         description:
           'a date such as 2026-03-05: only segments, and counters of tenants, that were not found right since the start of that day (UTC)',
       }),
-      sample_percent: Type.Optional(
-        Type.Number({
-          exclusiveMinimum: 0,
-          maximum: 100,
-          description:
-            'only so many percent of the segments, and of the tenants’ counters, chosen anew each time; objects that nobody knows are not looked for',
-        }),
-      ),
+      sample_percent: optional.number({
+        exclusiveMinimum: 0,
+        maximum: 100,
+        description:
+          'only so many percent of the segments, and of the tenants’ counters, chosen anew each time; objects that nobody knows are not looked for',
+      }),
     }),
     responses: { 202: { description: 'Queued.', schema: verificationSchema } },
   },
   listVerifications: {
-    method: 'GET',
-    path: '/retention/verify',
+    route: 'GET /retention/verify',
     summary: 'List the verifications, the latest first',
     scope: 'enrichment:read',
     query: exactly(paging),
     responses: onePage(verificationSchema),
   },
   getVerification: {
-    method: 'GET',
-    path: '/retention/verify/:id',
+    route: 'GET /retention/verify/:id',
     summary: 'Show a verification: its progress, then its report',
     scope: 'enrichment:read',
     responses: { 200: { description: 'As it stands.', schema: verificationSchema } },
   },
   planErasure: {
-    method: 'POST',
-    path: '/enrichment/erase/plan',
+    route: 'POST /enrichment/erase/plan',
     summary: 'Say what an erasure would take',
     description:
       'The same as `dry_run` of the erasure, but as it changes nothing, a console session need not confirm. It answers also for a tenant on hold.',
@@ -285,8 +264,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: { 200: { description: 'The receipt of a dry run.', schema: eraseReceiptSchema } },
   },
   eraseRecords: {
-    method: 'POST',
-    path: '/enrichment/erase',
+    route: 'POST /enrichment/erase',
     summary: 'Erase records for good',
     description:
       'Of a tenant, or of its store: the records with these event ids, or of these days. In both tiers, under the journal of moves. Refused while the tenant is on hold (409 tenant_on_hold). Answers the receipt when no read finds them any more, or, if that takes longer than 20 s, as it stands then: see the move.',
@@ -297,8 +275,7 @@ export const retentionContract = routesUnder('Retention', {
     responses: { 200: { description: 'The receipt.', schema: eraseReceiptSchema }, 409: problem },
   },
   getErasure: {
-    method: 'GET',
-    path: '/enrichment/erasures/:id',
+    route: 'GET /enrichment/erasures/:id',
     summary: 'Show the receipt of an erasure again',
     description:
       'As it is now: `state`, `objects_removed_after` and `remains` change until the old objects are gone. It is kept for good, and names neither a subject nor event ids.',

@@ -49,8 +49,7 @@ export type Imported = Static<typeof importedSchema>;
 /** The routes by which an import stores whole days as segments. */
 export const importContract = routesUnder('Retention', {
   planImport: {
-    method: 'POST',
-    path: '/enrichment/imports/plan',
+    route: 'POST /enrichment/imports/plan',
     summary: 'Say which days may be imported as segments',
     description:
       'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Of those in `known`, those that hold just these records, by their count, bytes and digest: they need not be sent again. Changes nothing; what is free now may hold records when it is imported.',
@@ -59,8 +58,7 @@ export const importContract = routesUnder('Retention', {
     responses: { 200: { description: 'The days that are free.', schema: planSchema } },
   },
   importDays: {
-    method: 'POST',
-    path: '/enrichment/imports',
+    route: 'POST /enrichment/imports',
     summary: 'Import whole days as segments',
     description:
       'Stores new records of one tenant straight in the cold tier, under the journal of moves: all of them, or none. The body is typed rows as Parquet, at most 512 MiB and 20,000 days of stores: the columns tenant, store, event_id, kind, source, model and confidence as text, occurred_at as UTC microseconds, and one STRUCT: `enrichment`, or `keys`, of which those without a value are left out. In place of the STRUCT, `enrichment` may be text: JSON objects without white space between tokens, of at most 10,000 different sets of keys, stored to the letter. Rows ascend by store, occurred_at and event_id. Only days of which POST /enrichment/imports/plan says that they are free are taken (409 days_held otherwise). What is answered is durable. `svcctl records import` does all of this, and sends everything else through POST /enrichment/records.',

@@ -5,6 +5,7 @@ import {
   exactly,
   instantSchema,
   nullable,
+  optional,
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { tripleSchema } from './schemas.contract.ts';
@@ -34,7 +35,7 @@ const removeOrphansSchema = exactly({
 /** The body of `POST /retention/orphans/adopt`. */
 const adoptOrphanSchema = exactly({
   object_key: Type.String({ minLength: 1, maxLength: 1024 }),
-  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would be taken back' })),
+  dry_run: optional.boolean({ description: 'only tells what would be taken back' }),
 });
 export type AdoptOrphanRequest = Static<typeof adoptOrphanSchema>;
 
@@ -57,7 +58,7 @@ const forgetRequestSchema = exactly({
     maxLength: 1024,
     description: 'of the object that is lost, as a verification names it',
   }),
-  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what is lost' })),
+  dry_run: optional.boolean({ description: 'only tells what is lost' }),
 });
 export type ForgetRequest = Static<typeof forgetRequestSchema>;
 
@@ -72,14 +73,15 @@ const forgottenSchema = Type.Object({
   days: Type.Array(Type.Object({ store: Type.String(), day: dateSchema, count: Type.Integer() }), {
     description: 'what of the days is lost, the first 1,000; the same days may have other records',
   }),
-  versions_changed: Type.Integer({ description: 'dataset versions that lost records' }),
+  versions_changed: Type.Integer({
+    description: 'dataset versions that may have lost records, by their days',
+  }),
 });
 export type Forgotten = Static<typeof forgottenSchema>;
 
 export const objectsContract = routesUnder('Retention', {
   listOrphans: {
-    method: 'GET',
-    path: '/retention/orphans',
+    route: 'GET /retention/orphans',
     summary: 'List the objects of the store that nobody knows',
     description:
       'The first 1,000 that are older than SVC_COLD_GRACE_SECONDS: no segment, no open move, no export and no removal to come names them. The store is listed for it. Needs a token that is not limited to tenants.',
@@ -92,8 +94,7 @@ export const objectsContract = routesUnder('Retention', {
     },
   },
   removeOrphans: {
-    method: 'POST',
-    path: '/retention/orphans/remove',
+    route: 'POST /retention/orphans/remove',
     summary: 'Remove objects of the store that nobody knows',
     description:
       'For good. What somebody knows by now, is younger than SVC_COLD_GRACE_SECONDS or is not there stays, and is left out of the answer. Needs a token that is not limited to tenants, and a store that is this database’s.',
@@ -109,8 +110,7 @@ export const objectsContract = routesUnder('Retention', {
     },
   },
   adoptOrphan: {
-    method: 'POST',
-    path: '/retention/orphans/adopt',
+    route: 'POST /retention/orphans/adopt',
     summary: 'Take back an object that nobody knows',
     description:
       'Reads a segment that is older than SVC_COLD_GRACE_SECONDS, proves that it is whole and of one tenant, and puts it into the catalogue and into the counters. Refused (409 orphan_refused) where the database has records of one of its days already, or a dataset version of them. Needs a token that is not limited to tenants, and a store that is this database’s.',
@@ -124,8 +124,7 @@ export const objectsContract = routesUnder('Retention', {
     },
   },
   forgetSegment: {
-    method: 'POST',
-    path: '/retention/forget',
+    route: 'POST /retention/forget',
     summary: 'Give up a segment whose object is lost',
     description:
       'Takes a segment out of the catalogue whose object is missing or damaged, and what it held out of the counters: these records are lost, and nothing trips over them any more. An object that is what was written is refused (409 segment_whole), as is a tenant on hold. Where a backup has the object, put it back under its key instead.',

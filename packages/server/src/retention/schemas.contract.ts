@@ -8,6 +8,7 @@ import {
   instantSchema,
   nullable,
   oneOf,
+  optional,
   remainsSchema,
   storeSchema,
   tenantSchema,
@@ -66,7 +67,7 @@ export const ifUpdatedAtSchema = {
 export const policyChangeSchema = exactly({
   hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
   delete_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
-  hold: Type.Optional(Type.Boolean()),
+  hold: optional.boolean(),
   if_updated_at: Type.Optional(
     nullable({
       ...ifUpdatedAtSchema,
@@ -317,12 +318,10 @@ export const verificationSchema = Type.Object({
 export type VerificationRow = Static<typeof verificationSchema>;
 
 const eraseScopeProperties = {
-  incidents: Type.Optional(
-    Type.Boolean({
-      description:
-        'also the incidents that occurred on these days; with event_ids those whose payload or idempotency key has one of the ids, and with a subject those that have its value or the id of one of its events',
-    }),
-  ),
+  incidents: optional.boolean({
+    description:
+      'also the incidents that occurred on these days; with event_ids those whose payload or idempotency key has one of the ids, and with a subject those that have its value or the id of one of its events',
+  }),
   tenant: tenantSchema,
   store: Type.Optional(storeSchema),
   event_ids: Type.Optional(
@@ -361,18 +360,19 @@ export const erasePlanSchema = exactly(eraseScopeProperties);
 /** The body of `POST /enrichment/erase`. */
 export const eraseRequestSchema = exactly({
   ...eraseScopeProperties,
-  reason: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 500,
-      pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
-      description:
-        'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
-    }),
-  ),
-  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
+  reason: optional.string({
+    minLength: 1,
+    maxLength: 500,
+    pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+    description:
+      'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
+  }),
+  dry_run: optional.boolean({ description: 'only tells what would go' }),
 });
 export type EraseRequest = Static<typeof eraseRequestSchema>;
+
+const namedSchema = (description: string) =>
+  Type.Array(Type.Object({ id: Type.String(), name: Type.String() }), { description });
 
 /** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */
 export const eraseReceiptSchema = Type.Object({
@@ -400,7 +400,8 @@ export const eraseReceiptSchema = Type.Object({
   requested_at: instantSchema,
   erased_at: nullable({
     ...instantSchema,
-    description: 'since when no read finds them; null: not yet, see the move',
+    description:
+      'since when no read finds them; null: not yet, see the move; and with no `state` either, they were not begun',
   }),
   objects_removed_after: nullable({
     ...instantSchema,
@@ -408,13 +409,16 @@ export const eraseReceiptSchema = Type.Object({
   }),
   tags_removed: Type.Integer({ description: 'tags that lay wholly on erased days' }),
   versions_changed: Type.Integer({
-    description: 'dataset versions that lost records, or all of them and are gone',
+    description:
+      'dataset versions that may have lost records, by their days, and are counted again, or lost all of them and are gone',
   }),
-  exports_removed: Type.Integer({ description: 'files of export jobs that held such records' }),
+  versions: namedSchema('which, the first 100; each tells what is left of it once it is counted'),
+  exports_removed: Type.Integer({ description: 'jobs whose file may have held some: it is gone' }),
+  exports: namedSchema('which these are, by the names of their files, the first 100'),
   incidents: nullable({
     ...erasedIncidentsSchema,
     description:
-      'what was erased of incidents, also where that broke off; null: they were not asked for, are at work still, or their process was killed amid them',
+      'what was erased of incidents so far, also where that broke off; null: they were not asked for, or none could go yet',
   }),
   remains: remainsSchema,
 });

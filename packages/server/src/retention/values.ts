@@ -1,6 +1,8 @@
 // The closed lists of the retention feature. Contract, command line and console all take them from here. The file has
 // no schema code, so it costs the command line no start-up time and the console no bytes.
 
+import { formatCount } from '../kernel/values.ts';
+
 /**
  * The kinds of moves: hot days become cold, small segments are merged, the policy deletes days, somebody erases
  * records, a segment whose object is lost leaves the catalogue, imported days become cold at once.
@@ -59,3 +61,14 @@ export const problemKinds = [
   'filter_mismatch',
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
+
+/** How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. */
+export function countWithNames(
+  count: number,
+  named: readonly { readonly name: string }[] = [],
+): string {
+  if (named.length === 0) return formatCount(count);
+  const more = count - named.length;
+  const rest = more > 0 ? ` and ${formatCount(more)} more` : '';
+  return `${formatCount(count)}: ${named.map(({ name }) => name).join(', ')}${rest}`;
+}

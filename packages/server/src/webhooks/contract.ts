@@ -34,11 +34,11 @@ import {
   idSchema,
   includeHours,
   newEndpointSchema,
-  reportedDays,
+  reportedTimes,
   searchFilters,
 } from './schemas.contract.ts';
 import { endpointStorySchema } from './story.contract.ts';
-import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
+import { deliveryStatuses, endpointHealths, shownOutcomes, worstFirst } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './deliveries.contract.ts';
@@ -69,8 +69,7 @@ export const webhooksContract = {
   ...routesUnder('Webhooks', {
     createEndpoint: {
       scope: 'endpoints:manage',
-      method: 'POST',
-      path: '/webhook/endpoints',
+      route: 'POST /webhook/endpoints',
       summary: 'Register an endpoint',
       description:
         'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
@@ -80,8 +79,7 @@ export const webhooksContract = {
     },
     listEndpoints: {
       scope: 'webhooks:read',
-      method: 'GET',
-      path: '/webhook/endpoints',
+      route: 'GET /webhook/endpoints',
       summary: 'List the endpoints, by tenant',
       query: exactly({
         tenant: Type.Optional(tenantSchema),
@@ -94,6 +92,12 @@ export const webhooksContract = {
               'text in the URL before its query, the uid, the name or the description, in any case',
           }),
         ),
+        order: Type.Optional(
+          oneOf(
+            ['health'],
+            `\`health\`: ${worstFirst.join(', ')}, each by tenant. One whose health changes between two pages may be missed, or be on both`,
+          ),
+        ),
         include: includeHours,
         ...paging,
       }),
@@ -101,8 +105,7 @@ export const webhooksContract = {
     },
     getEndpoint: {
       scope: 'webhooks:read',
-      method: 'GET',
-      path: '/webhook/endpoints/:id',
+      route: 'GET /webhook/endpoints/:id',
       summary: 'Show an endpoint, and how it fared',
       description:
         'The story is made of counters and of the newest attempts: it costs the same whatever the endpoint has been sent.',
@@ -118,8 +121,7 @@ export const webhooksContract = {
     },
     changeEndpoint: {
       scope: 'endpoints:manage',
-      method: 'PATCH',
-      path: '/webhook/endpoints/:id',
+      route: 'PATCH /webhook/endpoints/:id',
       summary: 'Change, disable or enable an endpoint',
       description:
         'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
@@ -129,8 +131,7 @@ export const webhooksContract = {
     },
     discardBacklog: {
       scope: 'webhooks:manage',
-      method: 'POST',
-      path: '/webhook/endpoints/:id/discard-backlog',
+      route: 'POST /webhook/endpoints/:id/discard-backlog',
       summary: 'Enable an endpoint without what waits for it',
       description:
         'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
@@ -139,8 +140,7 @@ export const webhooksContract = {
     },
     deleteEndpoint: {
       scope: 'webhooks:manage',
-      method: 'DELETE',
-      path: '/webhook/endpoints/:id',
+      route: 'DELETE /webhook/endpoints/:id',
       summary: 'Delete an endpoint',
       description: 'What was not delivered to it is discarded.',
       stepUp: true,
@@ -148,8 +148,7 @@ export const webhooksContract = {
     },
     rotateSecret: {
       scope: 'endpoints:manage',
-      method: 'POST',
-      path: '/webhook/endpoints/:id/rotate-secret',
+      route: 'POST /webhook/endpoints/:id/rotate-secret',
       summary: 'Give an endpoint a new secret',
       description:
         'Every secret that was rotated out within the last 24 hours signs as well, the newest five at most.',
@@ -160,8 +159,7 @@ export const webhooksContract = {
     },
     endOldSecrets: {
       scope: 'endpoints:manage',
-      method: 'POST',
-      path: '/webhook/endpoints/:id/end-old-secrets',
+      route: 'POST /webhook/endpoints/:id/end-old-secrets',
       summary: 'Let only the present secret and key pair of an endpoint sign',
       description:
         'Ends at once what a rotation, or a new key pair, leaves for 24 hours: for a secret that was disclosed or that its receiver has replaced.',
@@ -170,8 +168,7 @@ export const webhooksContract = {
     },
     pingEndpoint: {
       scope: 'endpoints:manage',
-      method: 'POST',
-      path: '/webhook/endpoints/:id/ping',
+      route: 'POST /webhook/endpoints/:id/ping',
       summary: 'Send an event of type webhook.ping to an endpoint',
       description:
         'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
@@ -189,8 +186,7 @@ export const webhooksContract = {
     },
     testFilter: {
       scope: 'webhooks:read',
-      method: 'POST',
-      path: '/webhook/filters/test',
+      route: 'POST /webhook/filters/test',
       summary: 'Try what an endpoint would get',
       description:
         'Applies types, stores and a filter as endpoints have them to the newest incidents of a tenant, or to one that is given, and says which an endpoint would get. Nothing is sent or stored. Pings and erased incidents are left out.',
@@ -198,12 +194,12 @@ export const webhooksContract = {
       responses: { 200: { description: 'What would pass.', schema: triedFilterSchema } },
     },
     reportIncident: {
-      method: 'POST',
-      path: '/incidents',
+      route: 'POST /incidents',
       summary: 'Report an incident to the endpoints of its tenant',
       description:
         'The incident and its deliveries are stored together before the answer. The same idempotency key gives the same answer and no second delivery; with another body, 409. As NDJSON, of any length, each line is an incident: the lines are stored in their order, some hundred at a time, and what is wrong with one keeps none of the others back. A stream that breaks off answers what is stored and from which line on the rest is missing. The token is checked again before each part.',
       scope: 'incidents:write',
+      checksToken: true,
       headers: {
         'Idempotency-Key':
           'the idempotency_key of the incident, in double quotes or without. Of NDJSON each line that has no key of its own gets this one, `/` and its number from 0: so the whole of it can be sent again, while a part of it needs another key. 180 characters at most then',
@@ -225,8 +221,7 @@ export const webhooksContract = {
       },
     },
     listIncidents: {
-      method: 'GET',
-      path: '/incidents',
+      route: 'GET /incidents',
       summary: 'List incidents, newest first',
       scope: 'incidents:read',
       query: incidentsQuerySchema,
@@ -239,16 +234,14 @@ export const webhooksContract = {
       },
     },
     getIncident: {
-      method: 'GET',
-      path: '/incidents/:id',
+      route: 'GET /incidents/:id',
       summary: 'Show an incident and its deliveries',
       scope: 'incidents:read',
       responses: { 200: { description: 'The incident.', schema: incidentDetailSchema } },
     },
     eraseIncident: {
       scope: 'admin',
-      method: 'POST',
-      path: '/incidents/:id/erase',
+      route: 'POST /incidents/:id/erase',
       summary: 'Erase what an incident tells for good',
       description:
         'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
@@ -261,8 +254,7 @@ export const webhooksContract = {
     },
     listDeliveries: {
       scope: 'webhooks:read',
-      method: 'GET',
-      path: '/webhook/deliveries',
+      route: 'GET /webhook/deliveries',
       summary: 'List deliveries in every state, newest first',
       query: exactly({
         status: Type.Optional(oneOf(deliveryStatuses)),
@@ -270,7 +262,7 @@ export const webhooksContract = {
         endpoint_id: Type.Optional(idSchema),
         incident_id: Type.Optional(idSchema),
         ...searchFilters,
-        ...reportedDays,
+        ...reportedTimes,
         job_id: Type.Optional({ ...idSchema, description: 'of a bulk job, or of a replay' }),
         outcome: Type.Optional(
           oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
@@ -287,8 +279,7 @@ export const webhooksContract = {
     },
     getDeliveryHours: {
       scope: 'webhooks:read',
-      method: 'GET',
-      path: '/stats/deliveries',
+      route: 'GET /stats/deliveries',
       summary: 'What became of attempts, hour by hour',
       description:
         'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 30 days.',

@@ -18,6 +18,16 @@ test('a change sets headers, takes them away, and leaves the others, whatever th
 });
 
 test.each([
+  ['Basic user:pässword', 'Basic dXNlcjpww6Rzc3dvcmQ='],
+  ['basic user:a:b', 'Basic dXNlcjphOmI='],
+  ['Basic dXNlcjphOmI=', 'Basic dXNlcjphOmI='],
+  ['Digest a:b', 'Digest a:b'],
+])('of Authorization, %j is sent as %j', (given, sent) => {
+  expect(changeHeaders({}, { Authorization: given })).toEqual({ Authorization: sent });
+  expect(changeHeaders({}, { 'X-Key': 'Basic a:b' })).toEqual({ 'X-Key': 'Basic a:b' });
+});
+
+test.each([
   ['Host', 'a'],
   ['content-type', 'text/plain'],
   ['Webhook-Id', 'msg_1'],
@@ -30,6 +40,11 @@ test.each([
   ['X-A', 'a\r\nX-B: c'],
   ['X-A', 'ä'],
   ['X-A', 'a\u0000'],
+  ['Authorization', 'Basic user:pass\n'],
+  ['Authorization', 'Basic user:pass '],
+  ['Authorization', ' Basic user:pass'],
+  ['Authorization', 'Basic us\u0007er:pass'],
+  ['Authorization', 'Basic user:\ud83d'],
 ])('refuses %j: %j', (name, value) => {
   expect(() => changeHeaders(before, { [name]: value })).toThrow(
     expect.objectContaining({

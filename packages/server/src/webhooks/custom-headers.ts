@@ -28,8 +28,9 @@ export function changeHeaders(before: CustomHeaders, change: HeadersChange): Cus
     Object.entries(before).map(([name, value]) => [name.toLowerCase(), { name, value }]),
   );
   const named = new Set<string>();
-  for (const [name, value] of Object.entries(change)) {
+  for (const [name, given] of Object.entries(change)) {
     const key = name.toLowerCase();
+    const value = key === 'authorization' && given !== null ? encodeBasic(given) : given;
     const path = `/headers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
     assertHeaderName(path, name);
     if (named.has(key))
@@ -50,6 +51,19 @@ export function changeHeaders(before: CustomHeaders, change: HeadersChange): Cus
     );
   }
   return Object.fromEntries(all.map(({ name, value }) => [name, value]));
+}
+
+/** What no header may have, and what would be sent unseen if it were encoded. */
+const unseenForm = / $|[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Encodes `Basic user:password` (RFC 7617, as UTF-8). What is encoded has no colon, and stays as it is; so does what is
+ * to be refused.
+ */
+function encodeBasic(value: string): string {
+  if (unseenForm.test(value)) return value;
+  const [, credentials] = /^basic +([^:]*:.*)$/is.exec(value) ?? [];
+  return credentials === undefined ? value : `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
 /** Throws 400 `request_invalid` unless an operator may say what a header of this name holds. */

@@ -8,6 +8,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
   problem,
   tenantSchema,
@@ -18,7 +19,7 @@ import {
   deliveryGroupSchema,
   deliverySchema,
 } from './deliveries.contract.ts';
-import { idSchema, includeHours } from './schemas.contract.ts';
+import { idSchema, includeHours, searchFilters } from './schemas.contract.ts';
 import { bulkActions, deadLetterStatuses, failureClasses, openJobStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
@@ -32,28 +33,16 @@ const deadLetterFilter = {
 /** The body of a call that re-arms or purges in bulk. The range of time is that of the last failure, with both ends. */
 export const bulkRequestSchema = exactly({
   ...deadLetterFilter,
-  event_type: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description: 'a type such as incident.created, or all that begin alike: incident.',
-    }),
-  ),
+  event_type: searchFilters.type,
   failed_from: Type.Optional(instantSchema),
   failed_to: Type.Optional(instantSchema),
-  older_than: Type.Optional(
-    Type.String({
-      pattern: '^[0-9]{1,5}[mhd]$',
-      description:
-        'only what failed at least so long ago: minutes, hours or days, such as 30d; instead of failed_to',
-    }),
-  ),
-  dry_run: Type.Optional(
-    Type.Boolean({ default: false, description: 'only say what would be done' }),
-  ),
-  rate: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100_000, description: 'rows a second, at most' }),
-  ),
+  older_than: optional.string({
+    pattern: '^[0-9]{1,5}[mhd]$',
+    description:
+      'only what failed at least so long ago: minutes, hours or days, such as 30d; instead of failed_to',
+  }),
+  dry_run: optional.boolean({ default: false, description: 'only say what would be done' }),
+  rate: optional.integer({ minimum: 1, maximum: 100_000, description: 'rows a second, at most' }),
 });
 
 /** What a bulk job would do. The counts are exact, also where not all groups are listed. */
@@ -87,31 +76,27 @@ const jobsAt = <const Path extends string>(path: Path, words: readonly [string, 
   ({
     list: {
       scope: 'dlq:operate',
-      method: 'GET',
-      path,
+      route: `GET ${path}`,
       summary: `List the bulk ${words[0]}, newest first`,
       query: exactly(paging),
       responses: onePage(bulkJobSchema),
     },
     get: {
       scope: 'dlq:operate',
-      method: 'GET',
-      path: `${path}/:id`,
+      route: `GET ${path}/:id`,
       summary: `Show the progress of a bulk ${words[1]}`,
       responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
     },
     change: {
       scope: 'dlq:operate',
-      method: 'PATCH',
-      path: `${path}/:id`,
+      route: `PATCH ${path}/:id`,
       summary: `Pause, resume or pace a bulk ${words[1]}`,
       body: bulkJobChangeSchema,
       responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 409: problem },
     },
     cancel: {
       scope: 'dlq:operate',
-      method: 'DELETE',
-      path: `${path}/:id`,
+      route: `DELETE ${path}/:id`,
       summary: `Cancel a bulk ${words[1]}; what it has ${words[2]} stays so`,
       responses: { 204: { description: 'Cancelled, or had ended.' } },
     },
@@ -123,20 +108,17 @@ const retryJobs = jobsAt('/webhook/dlq/retries', ['re-arms', 're-arm', 're-armed
 export const deadLettersContract = routesUnder('Dead letters', {
   listDeadLetters: {
     scope: 'webhooks:read',
-    method: 'GET',
-    path: '/webhook/dlq',
+    route: 'GET /webhook/dlq',
     summary: 'List the dead-letter queue, newest failure first',
     query: exactly({
       ...deadLetterFilter,
       status: oneOf(deadLetterStatuses),
-      q: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 200,
-          description: 'part of the target or the error, or the beginning of an id or key',
-        }),
-      ),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 200 })),
+      q: optional.string({
+        minLength: 1,
+        maxLength: 200,
+        description: 'part of the target or the error, or the beginning of an id or key',
+      }),
+      limit: optional.integer({ minimum: 1, maximum: 200, default: 200 }),
       cursor: Type.Optional(cursorSchema),
     }),
     responses: {
@@ -152,8 +134,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   listDeadLetterGroups: {
     scope: 'webhooks:read',
-    method: 'GET',
-    path: '/webhook/dlq/groups',
+    route: 'GET /webhook/dlq/groups',
     summary: 'The dead-letter queue by endpoint and failure class, largest group first',
     query: exactly({
       status: oneOf(deadLetterStatuses),
@@ -171,15 +152,13 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   getDeadLetter: {
     scope: 'webhooks:read',
-    method: 'GET',
-    path: '/webhook/dlq/:id',
+    route: 'GET /webhook/dlq/:id',
     summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
     responses: { 200: { description: 'A delivery in any status.', schema: deliveryDetailSchema } },
   },
   retryDeadLetter: {
     scope: 'deliveries:retry',
-    method: 'POST',
-    path: '/webhook/dlq/:id/retry',
+    route: 'POST /webhook/dlq/:id/retry',
     summary: 'Re-arm one delivery',
     description:
       'Queued at once with a fresh budget of attempts; delivery happens when the drainer runs. Nothing changes when it is queued already or an attempt is under way; 409 when it is delivered or discarded, or its endpoint is disabled.',
@@ -190,8 +169,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   purgeDeadLetter: {
     scope: 'admin',
-    method: 'DELETE',
-    path: '/webhook/dlq/:id',
+    route: 'DELETE /webhook/dlq/:id',
     summary: 'Discard one delivery that is queued, pending or abandoned',
     description:
       'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried. Refused while the tenant is on hold (409 tenant_on_hold).',
@@ -200,8 +178,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   retryDeadLetters: {
     scope: 'dlq:operate',
-    method: 'POST',
-    path: '/webhook/dlq/retry',
+    route: 'POST /webhook/dlq/retry',
     summary: 'Re-arm all rows that a filter finds, as a job',
     description:
       'dry_run answers 200 with what it would do. Rows that fail after the job was made are left alone.',
@@ -213,8 +190,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
   },
   purgeDeadLetters: {
     scope: 'admin',
-    method: 'POST',
-    path: '/webhook/dlq/purge',
+    route: 'POST /webhook/dlq/purge',
     summary: 'Discard all rows that a filter finds, as a job',
     description:
       'dry_run answers 200 with what it would do. Each row loses what a purge of one row takes. Rows that fail after the job was made, and those of tenants under legal hold, are left alone.',

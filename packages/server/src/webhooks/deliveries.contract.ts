@@ -1,5 +1,5 @@
 import { type Static, type TInteger, type TOptional, Type } from 'typebox';
-import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { instantSchema, nullable, oneOf, optional } from '../platform/http/schemas.contract.ts';
 import { placeInOrder } from './order-fields.contract.ts';
 import { includedHours } from './schemas.contract.ts';
 import {
@@ -172,9 +172,10 @@ export const bulkJobSchema = Type.Object({
   outcome: nullable(
     Type.Object({
       counts: Type.Object(
-        Object.fromEntries(
-          rowOutcomes.map((outcome) => [outcome, Type.Optional(Type.Integer())]),
-        ) as Record<RowOutcome, TOptional<TInteger>>,
+        Object.fromEntries(rowOutcomes.map((outcome) => [outcome, optional.integer()])) as Record<
+          RowOutcome,
+          TOptional<TInteger>
+        >,
         { description: 'its rows by what they are now; those that are none are left out' },
       ),
       looked_at: instantSchema,

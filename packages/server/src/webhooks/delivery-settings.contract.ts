@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { exactly, instantSchema, nullable } from '../platform/http/schemas.contract.ts';
+import { exactly, instantSchema, nullable, optional } from '../platform/http/schemas.contract.ts';
 
 const timeoutSchema = Type.Integer({
   minimum: 1,
@@ -111,12 +111,10 @@ export const deliverySettingsSchema = Type.Object(
     expires_after_seconds: Type.Optional(expiresSchema),
     signature: Type.Optional(signatureSchema),
     tls: Type.Optional(tlsSchema),
-    public_key: Type.Optional(
-      Type.String({
-        description:
-          'whpk_…, by which the signatures v1a (Ed25519) are verified that stand beside those of the secrets',
-      }),
-    ),
+    public_key: optional.string({
+      description:
+        'whpk_…, by which the signatures v1a (Ed25519) are verified that stand beside those of the secrets',
+    }),
     previous_key_until: Type.Optional({
       ...instantSchema,
       description: 'until then the key pair before signs as well',

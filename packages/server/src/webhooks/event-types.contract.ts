@@ -4,6 +4,7 @@ import {
   exactly,
   instantSchema,
   nullable,
+  optional,
   pageOf,
   paging,
 } from '../platform/http/schemas.contract.ts';
@@ -39,15 +40,14 @@ export const newCatalogueTypeSchema = exactly({
   description: Type.Optional(nullable(descriptionSchema)),
   schema: Type.Optional(nullable(jsonSchemaSchema)),
   sample: Type.Optional(sampleSchema),
-  deprecated: Type.Optional(Type.Boolean({ default: false })),
+  deprecated: optional.boolean({ default: false }),
 });
 
 const forAll = 'Only for tokens that reach all tenants (403).';
 
 export const eventTypesContract = routesUnder('Webhooks', {
   listEventTypes: {
-    method: 'GET',
-    path: '/webhook/event-types',
+    route: 'GET /webhook/event-types',
     summary: 'List the types of events',
     description:
       'The catalogue says what may be reported, and how its data looks. What becomes of a report that it does not fit: SVC_EVENT_TYPES. Whoever may read it finds it also as `webhooks` of /openapi.json.',
@@ -56,15 +56,13 @@ export const eventTypesContract = routesUnder('Webhooks', {
     responses: { 200: { description: 'One page, by type.', schema: pageOf(catalogueTypeSchema) } },
   },
   getEventType: {
-    method: 'GET',
-    path: '/webhook/event-types/:type',
+    route: 'GET /webhook/event-types/:type',
     summary: 'Show a type of events',
     scope: 'incidents:read',
     responses: { 200: { description: 'The type.', schema: catalogueTypeSchema } },
   },
   setEventType: {
-    method: 'PUT',
-    path: '/webhook/event-types/:type',
+    route: 'PUT /webhook/event-types/:type',
     summary: 'Describe a type of events',
     description: `Adds the type to the catalogue, of 1,000 types at most, or replaces what that says of it. The type is a dotted name such as incident.created. ${forAll}`,
     scope: 'admin',
@@ -73,8 +71,7 @@ export const eventTypesContract = routesUnder('Webhooks', {
     responses: { 200: { description: 'As it is now.', schema: catalogueTypeSchema } },
   },
   deleteEventType: {
-    method: 'DELETE',
-    path: '/webhook/event-types/:type',
+    route: 'DELETE /webhook/event-types/:type',
     summary: 'Take a type out of the catalogue',
     description: `Endpoints, incidents and deliveries stay as they are. ${forAll}`,
     scope: 'admin',

@@ -66,8 +66,8 @@ function escapedBytes(text: string): string {
 /** Whether one of these holds; each may be null, which means no. */
 export const anyOf = (conditions: readonly Sql[]): Sql => sql`(${join([...conditions], ' or ')})`;
 
-/** The conditions of a range of days on `created_at`; both ends belong to it. */
-export function isReportedOn({
+/** The conditions of a range of instants on `created_at`; both ends belong to it. */
+export function isReportedIn({
   from,
   to,
 }: {
@@ -75,9 +75,7 @@ export function isReportedOn({
   to?: string | undefined;
 }): Sql[] {
   const conditions: Sql[] = [];
-  if (from !== undefined) conditions.push(sql`created_at >= ${`${from}T00:00:00Z`}::timestamptz`);
-  if (to !== undefined) {
-    conditions.push(sql`created_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day'`);
-  }
+  if (from !== undefined) conditions.push(sql`created_at >= ${from}::timestamptz`);
+  if (to !== undefined) conditions.push(sql`created_at <= ${to}::timestamptz`);
   return conditions;
 }

@@ -77,6 +77,10 @@ const searches: [Record<string, string>, (keyof typeof things)[]][] = [
   [{ failure_class: 'dns' }, []],
   [{ from: '2026-03-05', to: '2026-03-05' }, ['late']],
   [{ from: '2026-03-06', to: '2999-12-31' }, ['resolved', 'created']],
+  [{ from: '2026-03-05T23:59:59Z', to: '2026-03-05T23:59:59Z' }, ['late']],
+  [{ from: '2026-03-06T00:59:59+01:00', to: '2026-03-05' }, ['late']],
+  [{ from: '2026-03-05', to: '2026-03-05T23:59:58.999999Z' }, []],
+  [{ from: '2026-03-05T23:59:59.000001Z', to: '2026-03-05' }, []],
   [{ text: 'GATE 14' }, ['resolved', 'created']],
   [{ text: 'Straße gesperrt' }, ['resolved']],
   // The tests' server folds I as Turkish does, and its ı is no letter of what is stored.
@@ -176,6 +180,10 @@ test.each([
   'type=*.created',
   'text=',
   'from=2026-03-05',
+  'from=2026-02-30&to=2026-03-05',
+  'from=2026-03-05T10:00&to=2026-03-05',
+  'from=2026-03-05T12:00:00Z&to=2026-03-05T11:00:00Z',
+  'from=2026-03-05T12:00:00Z&to=2026-03-04',
 ])('refuses ?%s', async (query) => {
   for (const path of ['/webhook/deliveries', '/incidents']) {
     expect((await world.call('GET', `${path}?${query}`)).status, path).toBe(400);

@@ -18,7 +18,7 @@ import {
   eventTypesSchema,
   filterSchema,
   idSchema,
-  reportedDays,
+  reportedTimes,
   searchFilters,
   storesSchema,
 } from './schemas.contract.ts';
@@ -168,6 +168,17 @@ export const listedIncidentSchema = Type.Object({
         'with delivery_counts: ids of endpoints from which it was held back, and that have no delivery of it since',
     }),
   ),
+  group: Type.Optional(
+    nullable(
+      Type.String({ description: 'with delivery_counts: what it was reported to belong to' }),
+    ),
+  ),
+  excerpt: Type.Optional(
+    nullable(
+      Type.String(),
+      'with delivery_counts: how its data begins, as it was sent, 160 characters at most; null: it was erased',
+    ),
+  ),
 });
 
 /** An incident with what is sent of it, and its deliveries. */
@@ -222,12 +233,15 @@ export const incidentsQuerySchema = exactly({
     ),
   ),
   endpoint_id: Type.Optional(idSchema),
-  ...reportedDays,
+  ...reportedTimes,
   deliveries: Type.Optional(
     oneOf(['failed'], '`failed`: only those of which a delivery is pending or abandoned'),
   ),
   include: Type.Optional(
-    oneOf(['delivery_counts'], '`delivery_counts`: how many deliveries are in each status'),
+    oneOf(
+      ['delivery_counts'],
+      '`delivery_counts`: how many deliveries are in each status, and what tells incidents apart',
+    ),
   ),
   ...paging,
 });

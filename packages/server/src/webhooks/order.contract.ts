@@ -47,16 +47,14 @@ const skippedSchema = Type.Object({
 export const orderContract = routesUnder('Webhooks', {
   listBlockedKeys: {
     scope: 'webhooks:read',
-    method: 'GET',
-    path: '/webhook/endpoints/:id/blocked',
+    route: 'GET /webhook/endpoints/:id/blocked',
     summary: 'List the keys of an ordered endpoint whose first delivery has failed',
     query: exactly(paging),
     responses: { 200: { description: 'One page, by key.', schema: pageOf(blockedKeySchema) } },
   },
   skipHead: {
     scope: 'deliveries:retry',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/skip',
+    route: 'POST /webhook/endpoints/:id/skip',
     summary: 'Let the next delivery of a blocked key go',
     description:
       'What failed is abandoned, and stays in the dead-letter queue: retried later, it goes before all that was accepted after it and was not sent yet. 409 key_not_blocked unless the first delivery of the key has failed and no attempt is under way.',

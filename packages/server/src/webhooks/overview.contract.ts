@@ -26,6 +26,9 @@ export const webhooksOverviewSchema = Type.Object({
   full: Type.Integer({
     description: 'endpoints from which incidents are held back, or were and are not replayed',
   }),
+  certificate: Type.Integer({
+    description: 'endpoints of which a certificate ends within 30 days, or has ended',
+  }),
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',
   }),

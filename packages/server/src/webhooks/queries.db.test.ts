@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { useTestDatabase } from '../../test/database.ts';
-import { blocksOf, testOnOneServer } from '../../test/one-server.ts';
+import { blocksOf, planOf, testOnOneServer } from '../../test/one-server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import {
   newDeliveryId,
@@ -9,6 +9,7 @@ import {
   seedDeliveries,
   seedEndpoint,
 } from './dead-letters/testing/seed.ts';
+import { countTroubled } from './endpoints/trouble-queries.ts';
 import { listMissing } from './hold-back-queries.ts';
 import { findSettled } from './incidents/erase-queries.ts';
 import { listIncidents } from './incidents/queries.ts';
@@ -105,3 +106,8 @@ async function report({ id: endpointId, tenant }: SeededEndpoint): Promise<strin
     returning incident_id as id`);
   return made.map(({ id }) => id);
 }
+
+testOnOneServer('whose certificate ends soon is found among those that have one', async () => {
+  const plan = await planOf(db, (explained) => countTroubled(explained, null));
+  expect(plan).toContain('webhook_endpoints_certificate_idx');
+});

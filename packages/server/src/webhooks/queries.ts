@@ -3,6 +3,7 @@ import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 import { addedTimes, timesOf } from './answer-queries.ts';
 import { placed } from './lanes.ts';
+import { pollUrl } from './values.ts';
 
 /** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
@@ -189,9 +190,6 @@ export async function notifyDue(db: Queryable, endpointIds: string): Promise<voi
 export async function listenForDue(db: Queryable): Promise<void> {
   await db.query(sql`listen ${raw(dueChannel)}`);
 }
-
-/** The URL of an endpoint whose receiver fetches its deliveries. */
-export const pollUrl = 'pull:';
 
 /** Whether the receiver of the endpoint `e` fetches its deliveries. */
 export const isPolled = raw(`(e.url = '${pollUrl}')`);

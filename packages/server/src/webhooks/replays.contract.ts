@@ -5,6 +5,7 @@ import {
   instantSchema,
   nullable,
   oneOf,
+  optional,
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { bulkJobSchema } from './deliveries.contract.ts';
@@ -60,9 +61,7 @@ export const replayRequestSchema = exactly({
     default: 'apply',
   }),
   rate: Type.Optional(rateSchema),
-  dry_run: Type.Optional(
-    Type.Boolean({ default: false, description: 'only say what would be sent' }),
-  ),
+  dry_run: optional.boolean({ default: false, description: 'only say what would be sent' }),
 });
 export type ReplayRequest = Static<typeof replayRequestSchema>;
 
@@ -146,8 +145,7 @@ const replayChangeSchema = exactly(
 export const replaysContract = routesUnder('Webhooks', {
   replayEndpoint: {
     scope: 'deliveries:retry',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/replay',
+    route: 'POST /webhook/endpoints/:id/replay',
     summary: 'Send an endpoint again what was reported in a range of time, as a job',
     description:
       'dry_run answers 200 with what it would do. In the order of the reports it makes a delivery of each incident that is selected, or re-arms its dead letter, which keeps its webhook-id. New reports go first. No more than 2,000 of its deliveries wait at a time. Pings are not sent again. Another replay of the endpoint whose range overlaps is refused (409 replay_overlaps). POST /jobs/:id/cancel ends it.',
@@ -160,15 +158,13 @@ export const replaysContract = routesUnder('Webhooks', {
   },
   getReplay: {
     scope: 'webhooks:read',
-    method: 'GET',
-    path: '/webhook/replays/:id',
+    route: 'GET /webhook/replays/:id',
     summary: 'Show how far a replay is, and what became of its deliveries',
     responses: { 200: { description: 'The replay.', schema: replaySchema } },
   },
   changeReplay: {
     scope: 'deliveries:retry',
-    method: 'PATCH',
-    path: '/webhook/replays/:id',
+    route: 'PATCH /webhook/replays/:id',
     summary: 'Pause, resume or pace a replay',
     body: replayChangeSchema,
     responses: { 200: { description: 'The replay.', schema: replaySchema }, 409: problem },

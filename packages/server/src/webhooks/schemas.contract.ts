@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import {
-  dateSchema,
+  dayOrInstantSchema,
   exactly,
   instantSchema,
   nameSchema,
@@ -8,6 +8,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  optional,
   pageOf,
 } from '../platform/http/schemas.contract.ts';
 import { deliveryChangeSchema, deliverySettingsSchema } from './delivery-settings.contract.ts';
@@ -39,44 +40,36 @@ export const eventTypeSchema = Type.String({
 });
 /** What lists of deliveries and of incidents are searched for. */
 export const searchFilters = {
-  type: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 128,
-      pattern: '^(\\*|[^*]+(\\.\\*)?)$',
-      description: 'a type such as incident.created, or all that begin alike: incident.*',
-    }),
-  ),
+  type: optional.string({
+    minLength: 1,
+    maxLength: 128,
+    pattern: '^(\\*|[^*]+(\\.\\*)?)$',
+    description: 'a type such as incident.created, or all that begin alike: incident.*',
+  }),
   failure_class: Type.Optional(oneOf(failureClasses)),
-  last_status: Type.Optional(
-    Type.String({
-      pattern: '^[1-5](xx|[0-9][0-9])$',
-      description: 'the last status of HTTP that came, as 503, or all of a kind, as 5xx',
-    }),
-  ),
-  id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description:
-        'of a delivery, an incident, an endpoint or a request, a webhook-id, or the idempotency key of a report',
-    }),
-  ),
-  text: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description:
-        'in the payload, as its JSON spells it, or with webhooks:read in an answer that is kept; in any case',
-    }),
-  ),
+  last_status: optional.string({
+    pattern: '^[1-5](xx|[0-9][0-9])$',
+    description: 'the last status of HTTP that came, as 503, or all of a kind, as 5xx',
+  }),
+  id: optional.string({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'of a delivery, an incident, an endpoint or a request, a webhook-id, or the idempotency key of a report',
+  }),
+  text: optional.string({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'in the payload, as its JSON spells it, or with webhooks:read in an answer that is kept; in any case',
+  }),
 } as const;
-const dayIn = (which: string, needs: string) =>
+const endOf = (which: string, needs: string) =>
   Type.Optional({
-    ...dateSchema,
-    description: `a date such as 2026-03-05: the ${which} day of reports; needs \`${needs}\``,
+    ...dayOrInstantSchema,
+    description: `the ${which} of reports: a date such as 2026-03-05, or a time such as 2026-03-05T14:07:09Z; needs \`${needs}\``,
   });
-export const reportedDays = { from: dayIn('first', 'to'), to: dayIn('last', 'from') } as const;
+export const reportedTimes = { from: endOf('first', 'to'), to: endOf('last', 'from') } as const;
 
 /** What a list that is searched tells of all its pages, and of how far this one has looked. */
 export function foundPageOf<Row extends TSchema>(row: Row) {
@@ -97,6 +90,7 @@ export const eventTypesSchema = Type.Array(
   Type.String({
     maxLength: 128,
     pattern: `^(\\*|${eventTypePattern}|${segmentPattern}(\\.${segmentPattern})*\\.\\*)$`,
+    description: 'a type such as incident.created, "incident.*" or "*"',
   }),
   {
     minItems: 1,
@@ -281,7 +275,7 @@ export const newEndpointSchema = exactly({
   event_types: Type.Optional(eventTypesSchema),
   stores: Type.Optional(nullable(storesSchema)),
   where: Type.Optional(nullable(filterSchema)),
-  enabled: Type.Optional(Type.Boolean({ default: true })),
+  enabled: optional.boolean({ default: true }),
   max_attempts: Type.Optional(maxAttemptsSchema),
   retry_schedule: Type.Optional(scheduleSchema),
   rate_limit: Type.Optional(rateSchema),
@@ -295,16 +289,14 @@ export const newEndpointSchema = exactly({
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
-        'more headers for each request, as {"Authorization": "Bearer …"}: at most 20, values in printable ASCII. They are sealed, and never shown',
+        'more headers for each request, as {"Authorization": "Bearer …"}: at most 20, values in printable ASCII. Of Authorization, `Basic user:password` is encoded. They are sealed, and never shown',
     }),
   ),
-  secret: Type.Optional(
-    Type.String({
-      pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
-      maxLength: 100,
-      description: 'whsec_ and the base64 of 24–64 bytes, to keep one that receivers know already',
-    }),
-  ),
+  secret: optional.string({
+    pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
+    maxLength: 100,
+    description: 'whsec_ and the base64 of 24–64 bytes, to keep one that receivers know already',
+  }),
 });
 
 /** The body of `PATCH /webhook/endpoints/:id`. Only what is named changes; null puts a setting back to its default. */
@@ -314,7 +306,7 @@ export const endpointChangeSchema = exactly(
     event_types: Type.Optional(eventTypesSchema),
     stores: Type.Optional(nullable(storesSchema)),
     where: Type.Optional(nullable(filterSchema)),
-    enabled: Type.Optional(Type.Boolean()),
+    enabled: optional.boolean(),
     max_attempts: Type.Optional(nullable(maxAttemptsSchema)),
     retry_schedule: Type.Optional(nullable(scheduleSchema)),
     rate_limit: Type.Optional(nullable(rateSchema)),

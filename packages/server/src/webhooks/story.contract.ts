@@ -105,7 +105,8 @@ export const endpointStorySchema = Type.Object(
       { description: 'the largest group first' },
     ),
     blocked: Type.Array(blockedKeySchema, {
-      description: 'keys of an ordered endpoint whose first delivery has failed, 20 at most',
+      description:
+        'keys of an ordered endpoint whose first delivery has failed, so that others wait, 20 at most',
     }),
     jobs: Type.Array(bulkJobSchema, {
       description: 'bulk retries and purges for this endpoint, the newest first, five at most',

@@ -163,6 +163,16 @@ export const endpointHealths = [
 ] as const;
 export type EndpointHealth = (typeof endpointHealths)[number];
 
+/** The same in the order in which they need somebody. */
+export const worstFirst = [
+  'failing',
+  'gone',
+  'degraded',
+  'unpolled',
+  'disabled',
+  'ok',
+] as const satisfies readonly EndpointHealth[];
+
 /** What can be wrong with an endpoint, of which somebody is told. */
 export type EndpointTrouble =
   | Extract<EndpointHealth, 'failing' | 'unpolled' | 'gone' | 'disabled'>
@@ -171,6 +181,13 @@ export type EndpointTrouble =
   | 'full'
   | 'certificate'
   | 'blocked';
+
+/** What stands in place of the URL of an endpoint that is polled. */
+export const pollUrl = 'pull:';
+
+/** Where a delivery goes, in words where it has no URL. */
+export const targetText = (target: string) =>
+  target === pollUrl ? 'polled by its receiver' : target;
 
 /** What a delivery whose time has come waits for: a drainer, its endpoint, or its receiver's poll. */
 export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled', 'polled'] as const;

@@ -1,4 +1,4 @@
-import { dayFilters, tenantFilter } from '../kernel/view.ts';
+import { tenantFilter, timeFilters } from '../kernel/view.ts';
 import {
   deadLetterStatuses,
   deliveryStatuses,
@@ -13,9 +13,15 @@ export const endpointFilters = {
   text: {
     param: 'q',
     isUsual: true,
-    help: 'only with this text in the URL or the description',
-    title: 'URL or description',
-    label: 'Text in the URL or the description',
+    help: 'only with this text in the URL, the name, the uid or the description',
+    title: 'URL, name or uid',
+    label: 'Text in the URL, the name, the uid or the description',
+  },
+  order: {
+    choices: ['health'],
+    help: 'health: those first that need somebody, instead of by tenant',
+    // The console has no other order.
+    isLinked: true,
   },
 } as const;
 
@@ -65,7 +71,9 @@ const searchFilters = {
     title: 'Payload or answer',
     label: 'Text in the payload or in an answer',
   },
-  ...dayFilters('only reported from this day on, as 2026-03-05 (UTC)'),
+  ...timeFilters(
+    'only reported from this day or time on, as 2026-03-05 or 2026-03-05T14:00:00Z (UTC), or a span ago as 2h',
+  ),
 } as const;
 
 /** What is done in bulk may leave out both statuses. */
@@ -75,11 +83,7 @@ export const bulkFilters = {
     ...deadLetterFilters.status,
     help: 'with --all: only pending or only abandoned ones (default: both)',
   },
-  type: {
-    param: 'event_type',
-    value: 'type',
-    help: 'only events of this type, or with a dot at its end of all that begin so',
-  },
+  type: { param: 'event_type', value: 'type', help: searchFilters.type.help },
 } as const;
 
 export const deliveryFilters = {

@@ -2,9 +2,8 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
-import type { Bar } from '../../ui/chart/bar-picture.tsx';
 import { daysIn, monthsBetween } from '../../ui/days.ts';
-import { daysOfMonth, type MonthSpan } from '../../ui/month-days.ts';
+import type { MonthSpan } from '../../ui/month-days.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { useMonths } from '../facts/use-facts.ts';
 import { type NodePath, nodeKey } from '../search.ts';
@@ -66,39 +65,8 @@ function yearsOf(months: readonly { name: string; count: number }[]): YearCount[
   return [...counts].map(([year, count]) => ({ year, count }));
 }
 
-/** Sums over days. `days` and `cold` count days, the others records; `most` is the busiest day, or null. */
-export type DaysSum = {
-  readonly days: number;
-  readonly count: number;
-  readonly covered: number;
-  readonly most: DayRow | null;
-  readonly cold: number;
-};
-
-/** The sums of all days, or of those from `from` to `to`. */
-export function sumDays(rows: readonly DayRow[], from = '', to = '9999'): DaysSum {
-  let [days, count, covered, cold] = [0, 0, 0, 0];
-  let most: DayRow | null = null;
-  for (const row of rows) {
-    if (row.day < from || row.day > to || row.count === 0) continue;
-    days += 1;
-    count += row.count;
-    covered += row.covered;
-    if (row.tier === 'cold') cold += 1;
-    if (row.count > (most?.count ?? 0)) most = row;
-  }
-  return { days, count, covered, most, cold };
-}
-
-/** One entry for each day of the span, also for days without records. A chart over time needs them all. */
-export function seriesOf(span: CalendarSpan, rows: ReadonlyMap<string, DayRow>): Bar[] {
-  return span.months.flatMap((month) =>
-    daysOfMonth(month).map((day) => ({ name: day, parts: [rows.get(day)?.count ?? 0] })),
-  );
-}
-
 /** The number of days to ask for: the most that the service answers at once. A span has fewer. */
-const maxDays = 4000;
+export const maxDays = 4000;
 
 /** The span that the calendar shows. Null when nothing is stored, undefined while that is not known. */
 export function useSpan(

@@ -1,4 +1,4 @@
-import { memo, type ReactNode, useLayoutEffect, useRef } from 'react';
+import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from 'react';
 import type { DayRow } from '../../api/types.ts';
 import { type Shade, shadeOf, shortCount } from '../../ui/chart/scale.ts';
 import type { DayRange } from '../../ui/days.ts';
@@ -27,9 +27,18 @@ type CalendarProps = {
  * cold tier. One month alone is drawn large, with its counts.
  */
 export function Calendar({ rows, ramp, ...props }: CalendarProps): ReactNode {
-  const isLarge = props.span.months.length === 1;
+  const { span, range } = props;
+  const isLarge = span.months.length === 1;
+  const folded = useMemo(() => emptyMonths(span.months, rows, range), [span, rows, range]);
+  const counts = useMemo(() => countByMonth(rows), [rows]);
   return (
-    <MonthGrid {...props} isLarge={isLarge} tip={(day) => <DayTip day={day} row={rows.get(day)} />}>
+    <MonthGrid
+      {...props}
+      isLarge={isLarge}
+      folded={folded}
+      note={(month) => shortCount(counts.get(month) ?? 0)}
+      tip={(day) => <DayTip day={day} row={rows.get(day)} />}
+    >
       {(day, state) => (
         <Day
           key={day}
@@ -42,6 +51,31 @@ export function Calendar({ rows, ramp, ...props }: CalendarProps): ReactNode {
       )}
     </MonthGrid>
   );
+}
+
+/**
+ * The months without records, where several follow on one another and none is where the chosen days begin or end. There
+ * are none before anything was read.
+ */
+export function emptyMonths(
+  months: readonly string[],
+  rows: ReadonlyMap<string, Pick<DayRow, 'count'>>,
+  range: DayRange | null,
+): Set<string> {
+  const full = new Set([range?.from, range?.to].map((day) => day?.slice(0, 7)));
+  for (const [day, { count }] of rows) if (count > 0) full.add(day.slice(0, 7));
+  const isEmpty = (at: number) => months[at] !== undefined && !full.has(months[at]);
+  const empty = months.filter((_, at) => isEmpty(at) && (isEmpty(at - 1) || isEmpty(at + 1)));
+  return new Set(empty.length === months.length ? [] : empty);
+}
+
+function countByMonth(rows: ReadonlyMap<string, DayRow>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [day, { count }] of rows) {
+    const month = day.slice(0, 7);
+    counts.set(month, (counts.get(month) ?? 0) + count);
+  }
+  return counts;
 }
 
 type DayProps = DayState & { day: string; row: DayRow | undefined; shade: Shade; isLarge: boolean };

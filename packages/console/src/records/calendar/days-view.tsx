@@ -13,7 +13,8 @@ import { TagButton } from '../node-actions.tsx';
 import { type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
 import { Calendar } from './calendar.tsx';
-import { type CalendarSpan, type DaysSum, seriesOf, sumDays } from './calendar-layout.ts';
+import type { CalendarSpan } from './calendar-layout.ts';
+import { type DaysSum, seriesOf, sumDays } from './day-sums.ts';
 
 type DaysViewProps = {
   path: NodePath;
@@ -76,6 +77,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
           </>
         )}
       </div>
+      {span.years.length > 1 && <Years span={span} onYear={props.onYear} />}
       <div ref={scroller} className={`scroll relative ${classes.scroll}`}>
         <p className="visually-hidden">{summaryText(name, span, sum)}</p>
         <Calendar
@@ -87,7 +89,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
           onRange={props.onRange}
         />
       </div>
-      <Legend span={span} ramp={ramp} onYear={props.onYear} />
+      <Legend ramp={ramp} />
     </div>
   );
 }
@@ -133,13 +135,43 @@ function summaryText(name: string, span: CalendarSpan, sum: DaysSum): string {
   return `${name} from ${span.from} to ${span.to}: ${formatCount(sum.count)} records on ${formatCount(sum.days)} days${busiest}. ${formatCount(sum.covered)} are covered; ${formatCount(sum.cold)} days are cold.`;
 }
 
+/** The years with records in one row, each with how much it has of the fullest; those that are shown come in sight. */
+function Years({
+  span,
+  onYear,
+}: Pick<DaysViewProps, 'onYear'> & { span: CalendarSpan }): ReactNode {
+  const row = useRef<HTMLFieldSetElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another span begins anew
+  useLayoutEffect(() => {
+    const shown = row.current?.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (row.current && shown)
+      row.current.scrollLeft = shown.offsetLeft - row.current.offsetLeft - 16;
+  }, [span]);
+  const most = Math.max(1, ...span.years.map(({ count }) => count ?? 0));
+  return (
+    <fieldset
+      ref={row}
+      className={`flex gap-6 flex-none line-under ${classes.years}`}
+      aria-label="Years"
+    >
+      {span.years.map(({ year, count }) => (
+        <Button
+          key={year}
+          size="compact-xs"
+          aria-pressed={span.months.some((month) => month.startsWith(`${year}`))}
+          style={{ '--part': (count ?? 0) / most }}
+          onClick={() => onYear(year)}
+        >
+          {year}
+          {count !== null && ` · ${shortCount(count)}`}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
 /** Explains the shades, outlines and hatching of the calendar. */
-function Legend(props: {
-  span: CalendarSpan;
-  ramp: readonly number[];
-  onYear: (year: number) => void;
-}): ReactNode {
-  const { span, ramp, onYear } = props;
+function Legend({ ramp }: { ramp: readonly number[] }): ReactNode {
   return (
     <div className={`row wrap flex-none muted small line-over ${classes.legend}`}>
       {ramp.length > 0 && (
@@ -169,21 +201,6 @@ function Legend(props: {
         <span className={classes.sample} data-shade="2" data-tier="cold" />
         cold
       </span>
-      {span.years.length > 1 && (
-        <fieldset className="flex wrap gap-6 end grow" aria-label="Years">
-          {span.years.map(({ year, count }) => (
-            <Button
-              key={year}
-              size="compact-xs"
-              aria-pressed={span.months.some((month) => month.startsWith(`${year}`))}
-              onClick={() => onYear(year)}
-            >
-              {year}
-              {count !== null && ` · ${shortCount(count)}`}
-            </Button>
-          ))}
-        </fieldset>
-      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../../api/types.ts';
+import { countWithNames } from '../../api/values.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { copied, Facts, Remains } from '../../ui/facts.tsx';
 import { formatCount, formatExactBytes } from '../../ui/format.ts';
@@ -19,8 +20,8 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
         cold: formatCount(cold),
         'objects written anew': formatCount(segments),
         'tags removed': formatCount(receipt.tags_removed),
-        'versions changed': formatCount(receipt.versions_changed),
-        'export files removed': formatCount(receipt.exports_removed),
+        'versions concerned': countWithNames(receipt.versions_changed, receipt.versions),
+        'export files removed': countWithNames(receipt.exports_removed, receipt.exports),
         ...(incidents && {
           incidents: formatCount(incidents.count),
           'their answers': formatCount(incidents.answers),

@@ -221,7 +221,7 @@ export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNod
 }
 
 const wayNotes: Readonly<Record<Way, string>> = {
-  now: 'Streams into a file from here, as long as this page is open; rows are compared with the count.',
+  now: 'You choose where the file goes, and the rows are written to it as long as this page is open; they are compared with the count.',
   job: 'The service makes the file: it goes on when you leave and after a restart, is proved by rows and digest, and downloads with resume.',
 };
 

@@ -336,7 +336,7 @@ function Foot(props: FootProps): ReactNode {
 
 function startText(way: Way): string {
   if (way === 'job') return 'START the job';
-  return canPickFile() ? 'START: choose a file' : 'START download';
+  return canPickFile() ? 'SAVE AS…' : 'START download';
 }
 
 /** How large the file will be. It warns of a filter that exports lack, and of what a spreadsheet would cut. */

@@ -5,9 +5,9 @@ import { Drawer } from '../../ui/drawer.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
 import { SmallTable } from '../../ui/numbers.tsx';
+import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './field-words.ts';
 import classes from './fields.module.css';
 import { BucketChoice } from './picture.tsx';
-import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
 import { ValueShares } from './value-shares.tsx';
 
 type FieldDrawerProps = {

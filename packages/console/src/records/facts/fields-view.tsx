@@ -12,15 +12,15 @@ import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
 import { datasetWords } from '../../ui/words.ts';
+import { fieldKey, interestOf, sampleText, typicalOf, withError } from './field-words.ts';
 import classes from './fields.module.css';
 import { FieldPicture } from './picture.tsx';
-import { fieldKey, sampleText, typicalOf, withError } from './use-fields.ts';
 
 type FieldsViewProps = {
   fields: UseQueryResult<RecordFields>;
   /** The chosen days, such as `2001-03-01 … 2001-03-05`; null means all days. */
   days: string | null;
-  /** The chosen month, `YYYY-MM`; undefined means all months of the node. */
+  /** The month, `YYYY-MM`, of which everything is looked at; undefined: there is no such month. */
   month: string | undefined;
   dataset: DatasetName | undefined;
   /** What must hold of the records. */
@@ -40,6 +40,7 @@ export function FieldsView(props: FieldsViewProps): ReactNode {
   const data = fields.data;
   const isCompared = data !== undefined && data.against !== null;
   const columns = useMemo(() => columnsFor(isCompared), [isCompared]);
+  const rows = useMemo(() => (data === undefined ? [] : inOrder(data)), [data]);
   return (
     <div className="view">
       <div className={`row wrap between gap-8 flex-none line-under ${classes.head}`}>
@@ -51,11 +52,15 @@ export function FieldsView(props: FieldsViewProps): ReactNode {
               where <code>{where}</code>
             </>
           )}
+          {rows.length > 1 &&
+            (isCompared
+              ? '. First what drifts most.'
+              : '. First what most records lack, or what moves most over time.')}
         </p>
         {where !== undefined && <Button onClick={props.onAll}>ALL RECORDS</Button>}
         <ChoiceFilter
           label="Compare with"
-          any="compare with …"
+          any="compare …"
           choices={choicesOf(props)}
           value={against}
           onChange={props.onAgainst}
@@ -69,13 +74,20 @@ export function FieldsView(props: FieldsViewProps): ReactNode {
         list={isCompared ? 'fields-drift' : 'fields'}
         label="Fields"
         columns={columns}
-        rows={data?.fields ?? []}
+        rows={rows}
         keyOf={fieldKey}
         open={props.open}
         onOpen={props.onOpen}
       />
     </div>
   );
+}
+
+/** The fields that there is most to see of first: compared, they come by their drift from the service. */
+function inOrder({ fields, periods, against }: RecordFields): readonly Field[] {
+  if (against !== null) return fields;
+  const interest = new Map(fields.map((field) => [field, interestOf(field, periods)]));
+  return fields.toSorted((a, b) => (interest.get(b) ?? 0) - (interest.get(a) ?? 0));
 }
 
 function headText(
@@ -124,24 +136,25 @@ function columnsFor(isCompared: boolean): readonly Column<Field>[] {
       value: ({ name }) => name,
     }),
     column.own('type', 'TYPE', 72, {
-      rank: 3,
+      rank: 4,
       card: 'note',
       value: ({ types }) => types.map(({ type }) => type).join(', '),
     }),
-    column.own('present', 'PRESENT', 88, {
+    column.own('present', 'PRESENT', 112, {
       isFigure: true,
       rank: 2,
       card: 'note',
-      cell: ({ present }) => withError(present),
+      cell: ({ present }) => <Present of={present} />,
       value: ({ present }) => present.share,
     }),
-    column.own('picture', 'SPREAD', 128, {
-      rank: 4,
+    column.own('picture', 'SPREAD', 176, {
+      rank: 3,
       cell: (field) => <FieldPicture field={field} />,
       value: () => null,
     }),
     column.own('typical', 'TYPICAL', 160, {
       isText: true,
+      shown: longerOf,
       card: 'line',
       cell: (field) => <Typical text={typicalOf(field)} />,
       value: typicalOf,
@@ -151,8 +164,9 @@ function columnsFor(isCompared: boolean): readonly Column<Field>[] {
 }
 
 const driftColumns: readonly Column<Field>[] = [
-  column.own('against', 'AGAINST', 120, {
+  column.own('against', 'AGAINST', 160, {
     isText: true,
+    shown: longerOf,
     rank: 5,
     cell: ({ against }) => <Typical text={against && typicalOf(against)} />,
     value: ({ against }) => against && typicalOf(against),
@@ -164,6 +178,29 @@ const driftColumns: readonly Column<Field>[] = [
     value: ({ drift }) => drift?.distance ?? null,
   }),
 ];
+
+/** Both sides of a comparison have columns of one width. */
+function longerOf(field: Field): string {
+  const [own, other] = [
+    typicalOf(field) ?? '',
+    field.against ? (typicalOf(field.against) ?? '') : '',
+  ];
+  return own.length < other.length ? other : own;
+}
+
+/** In how many records a field is: those that are not in all have a bar, so that they are seen. */
+function Present({ of }: { of: Field['present'] }): ReactNode {
+  if (of.share === 1) return <span className="muted">{withError(of)}</span>;
+  return (
+    <span className="row gap-8 end">
+      <svg className={classes.drift} viewBox="0 0 40 8" aria-hidden="true">
+        <rect width="40" height="8" className={classes.track} />
+        <rect width={40 * of.share} height="8" data-chance={false} />
+      </svg>
+      {withError(of)}
+    </span>
+  );
+}
 
 function Typical({ text }: { text: string | null }): ReactNode {
   if (text === null) return <span className="muted">–</span>;

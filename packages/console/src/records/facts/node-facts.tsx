@@ -13,6 +13,8 @@ import classes from './facts.module.css';
 type NodeFactsProps = {
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
+  /** How many of the records are listed, to stand before the number of all; `false`: all of them. */
+  narrow: ReactNode;
   actions: ReactNode;
   onChoose: (path: NodePath) => void;
   /** Shows the tree, where a narrow screen has only the node. */
@@ -30,7 +32,7 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
         {row && <Digest digest={row.digest} />}
         <div className="row wrap gap-8">{props.actions}</div>
       </div>
-      {row ? <Figures row={row} /> : <FiguresToCome facts={facts} />}
+      {row ? <Figures row={row} narrow={props.narrow} /> : <FiguresToCome facts={facts} />}
     </section>
   );
 }
@@ -75,12 +77,17 @@ function PathLine({
 }
 
 /** The figures of the node: count, bytes, coverage, and the times of its first and last record. */
-function Figures({ row }: { row: DatasetRow }): ReactNode {
+function Figures({ row, narrow }: { row: DatasetRow; narrow: ReactNode }): ReactNode {
   const stored = row.tier === 'hot' ? '' : `\u00a0in ${formatBytes(row.stored_bytes)}`;
   return (
     <dl className={`figures ${classes.figures}`}>
       <Figure name="RECORDS" className={classes.main}>
-        {formatCount(row.count)}
+        {narrow}
+        {narrow ? (
+          <span className="muted small">{formatCount(row.count)}</span>
+        ) : (
+          formatCount(row.count)
+        )}
       </Figure>
       <Figure name="BYTES">
         {formatBytes(row.bytes)}

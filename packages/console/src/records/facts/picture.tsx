@@ -1,21 +1,16 @@
 import type { ReactNode } from 'react';
 import type { DescribedField, Field } from '../../api/types.ts';
+import { type FieldFilter, filterOfBucket, shortNumber } from './field-words.ts';
 import classes from './fields.module.css';
-import { type FieldFilter, filterOfBucket, shortNumber } from './use-fields.ts';
 
-/** A small picture of a field: the buckets of its numbers, or the shares of its first values. */
+/** A small picture of a field: the buckets of its numbers, or the shares that its first values have of the records. */
 export function FieldPicture({ field }: { field: Field }): ReactNode {
   if (field.numbers !== null && field.distinct > field.values.length) {
     return <Histogram field={field} against={field.against} className={classes.small} />;
   }
-  const all = field.present.share || 1;
   let left = 0;
   const parts = field.values.slice(0, 5).map(({ value, share }) => {
-    const part = {
-      key: `${typeof value} ${value}`,
-      x: (120 * left) / all,
-      width: (120 * share) / all,
-    };
+    const part = { key: `${typeof value} ${value}`, x: 120 * left, width: 120 * share };
     left += share;
     return part;
   });

@@ -3,8 +3,8 @@ import type { Field } from '../../api/types.ts';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { CutText } from '../../ui/marks.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
+import { type FieldFilter, filterOf, withError } from './field-words.ts';
 import classes from './shares.module.css';
-import { type FieldFilter, filterOf, withError } from './use-fields.ts';
 
 /** The most frequent values of a field, as bars; a click on one shows the records that have it. */
 export function ValueShares(props: {

@@ -1,6 +1,6 @@
 import type { Field } from '../../api/types.ts';
 import { formatShare } from '../../ui/format.ts';
-import { cutAt, shortNumber } from '../facts/use-fields.ts';
+import { cutAt, shortNumber } from '../facts/field-words.ts';
 
 /** What may be written at the caret of a `where`: in place of the characters from … to. */
 type Proposals = {

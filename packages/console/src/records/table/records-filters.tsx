@@ -1,28 +1,17 @@
-import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { DatasetRow, InputFault } from '../../api/types.ts';
 import { datasetNames } from '../../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
-import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
+import { filtersOf } from '../../ui/hash-state.ts';
 import { datasetWords } from '../../ui/words.ts';
 import { PageDays } from '../page-days.tsx';
-import { type changeFilters, type RecordsSearch, sliceOf } from '../search.ts';
+import { type changeFilters, noFilters, type RecordsSearch, sliceOf } from '../search.ts';
+import { withTimes } from '../times.ts';
 import classes from './table.module.css';
 import { WhereFilter } from './where-filter.tsx';
 
 /** A change of the filters; undefined removes one. */
 type FilterChange = Parameters<typeof changeFilters>[1];
-
-/** The change that removes all filters. */
-export const noFilters: FilterChange = {
-  kind: undefined,
-  source: undefined,
-  event: undefined,
-  where: undefined,
-  dataset: undefined,
-  from: undefined,
-  to: undefined,
-};
 
 const datasetChoices = datasetNames.map((value) => ({ value, label: datasetWords[value] }));
 
@@ -51,6 +40,7 @@ export function RecordsFilters(props: {
       label="Filters of the records"
       className={classes.filters}
       values={filtersOf(search, noFilters)}
+      onClear={() => onChange(noFilters)}
     >
       {textFilter('event', 'Event')}
       {textFilter('kind', 'Kind')}
@@ -64,7 +54,18 @@ export function RecordsFilters(props: {
           onChange={(name) => onChange({ dataset: name })}
         />
       </span>
-      <PageDays search={search} facts={props.facts} onChange={onChange} />
+      <PageDays
+        search={search}
+        facts={props.facts}
+        onChange={onChange}
+        onTimes={(times) =>
+          onChange({
+            from: times.from.slice(0, 10),
+            to: times.to.slice(0, 10),
+            where: withTimes(search.where, times),
+          })
+        }
+      />
       <WhereFilter
         value={search.where}
         slice={sliceOf(search)}
@@ -72,11 +73,6 @@ export function RecordsFilters(props: {
         fault={props.fault}
         onChange={(text) => onChange({ where: text })}
       />
-      {hasFilter(search, noFilters) && (
-        <Button variant="subtle" aria-label="Clear filters" onClick={() => onChange(noFilters)}>
-          Clear
-        </Button>
-      )}
     </Filters>
   );
 }

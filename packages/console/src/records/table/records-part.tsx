@@ -12,6 +12,7 @@ import {
   changeFilters,
   changeSearch,
   firstPage,
+  noFilters,
   pageSizeOf,
   pageSizes,
   type RecordsSearch,
@@ -20,14 +21,9 @@ import {
 } from '../search.ts';
 import { CountMatches, useCount } from './count-matches.tsx';
 import { Jump } from './jump.tsx';
-import { noFilters, RecordsFilters } from './records-filters.tsx';
-import {
-  type Records,
-  type RecordsPage,
-  rangeText,
-  searchedText,
-  useTotal,
-} from './records-page.ts';
+import { RecordsFilters } from './records-filters.tsx';
+import type { Records, RecordsPage } from './records-page.ts';
+import { rangeText, readSoFar, searchedText, useTotal } from './records-range.ts';
 import { RecordsTable } from './records-table.tsx';
 import tableClasses from './table.module.css';
 import { useLive } from './use-live.ts';
@@ -137,6 +133,22 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           <PageButtons search={search} records={records} onTurn={turn} />
         </span>
       </div>
+    </>
+  );
+}
+
+/** How many of the node's records fit the filters, before the number of all: exactly, or as far as the list was read. */
+export function NarrowCount(props: {
+  search: RecordsSearch;
+  facts: DatasetRow | undefined;
+  records: Records;
+}): ReactNode {
+  const { search, records } = props;
+  const total = useTotal(search, props.facts);
+  return (
+    <>
+      {total === null ? readSoFar(search, records) : formatCount(total)}
+      <span className="muted small">&nbsp;of&nbsp;</span>
     </>
   );
 }

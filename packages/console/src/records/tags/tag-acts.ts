@@ -1,11 +1,13 @@
 import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
-import type { NewTag, Tag, Tagged } from '../../api/types.ts';
+import type { DayRow, NewTag, Page, Tag, Tagged } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
 import { reasonOf } from '../../ui/outage.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, datasetWords } from '../../ui/words.ts';
+import { maxDays } from '../calendar/calendar-layout.ts';
+import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 
 /** Reads what a tag would cover. */
@@ -13,6 +15,15 @@ export function useTagPreview(tag: NewTag): UseQueryResult<Tagged> {
   const asked = { ...tag, note: undefined, dry_run: true };
   const read = (signal: AbortSignal) => api.post<Tagged>('/enrichment/tags', asked, { signal });
   return useRead(['records', 'tag-preview', JSON.stringify(asked)], read, { isFresh: true });
+}
+
+/** Reads the days of a slice, with what is tagged of them; undefined also where they are too many for one answer. */
+export function useTaggedDays(slice: SliceParams): readonly DayRow[] | undefined {
+  const { data } = useRead<Page<DayRow>>(['records', 'days', 'tag', slice], '/enrichment/days', {
+    params: { ...slice, limit: maxDays },
+    isFresh: true,
+  });
+  return data?.next_cursor === null ? data.data : undefined;
 }
 
 /** Makes a tag, and shows a message that offers to undo it. */

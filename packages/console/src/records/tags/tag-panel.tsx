@@ -20,8 +20,15 @@ import { pathOf, type SliceParams } from '../search.ts';
 import { CountMatches, useCount } from '../table/count-matches.tsx';
 import { faultOfWhere } from '../table/records-page.ts';
 import { WhereFilter } from '../table/where-filter.tsx';
-import { useCreateTag, useTagPreview } from './tag-acts.ts';
-import { sliceOfTag, type TagPlace, type TagValues, tagOf, valuesOf } from './tag-window.ts';
+import { useCreateTag, useTaggedDays, useTagPreview } from './tag-acts.ts';
+import {
+  newByTag,
+  sliceOfTag,
+  type TagPlace,
+  type TagValues,
+  tagOf,
+  valuesOf,
+} from './tag-window.ts';
 import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
 
@@ -53,6 +60,8 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
   const tag = tagOf(place, values);
   const months = useFullMonths(pathOf(place.tenant, place.store), digest);
   const preview = useTagPreview(tag);
+  const days = useTaggedDays(sliceOfTag(tag));
+  const added = days && newByTag(days, values.dataset);
   const create = useCreateTag(onClose);
   const set = (change: Partial<TagValues>) => {
     setValues((all) => ({ ...all, ...change }));
@@ -65,7 +74,7 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
       call={create}
       onSend={() => create.mutate(tag)}
       isReady={known !== undefined}
-      button={known === undefined ? 'TAG' : `TAG ${countOf(known.count, 'record')}`}
+      button={known === undefined ? 'TAG' : tagText(known.count, added?.newCount)}
       fault={faultText(create.error)}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
@@ -102,9 +111,16 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
       <Fitting slice={sliceOfTag(tag)} first={where} digest={digest} />
-      <Preview preview={preview} dataset={values.dataset} />
+      <Preview preview={preview} dataset={values.dataset} added={added} />
     </ActionForm>
   );
+}
+
+/** What the button says. What is tagged already is not counted again, once it is known. */
+function tagText(count: number, newCount = count): string {
+  return newCount === count
+    ? `TAG ${countOf(count, 'record')}`
+    : `TAG ${countOf(newCount, 'new record')}`;
 }
 
 /** Counts which records of the days fit a `where`. The tag is of all of them; a version keeps those that fit. */
@@ -152,8 +168,12 @@ function useTagValues(place: TagPlace) {
 }
 
 /** The preview. Its height never changes, so that nothing moves when the answer comes. */
-function Preview(props: { preview: UseQueryResult<Tagged>; dataset: DatasetName }): ReactNode {
-  const { preview, dataset } = props;
+function Preview(props: {
+  preview: UseQueryResult<Tagged>;
+  dataset: DatasetName;
+  added: ReturnType<typeof newByTag> | undefined;
+}): ReactNode {
+  const { preview, dataset, added } = props;
   const known = preview.data;
   const failure = useFailure(preview);
   const [warning] = known?.warnings ?? [];
@@ -169,6 +189,9 @@ function Preview(props: { preview: UseQueryResult<Tagged>; dataset: DatasetName 
           arrives in these days later.
         </p>
       )}
+      {known !== undefined && added !== undefined && added.newCount < known.count && (
+        <p>{alreadyText(added, datasetWords[dataset])}</p>
+      )}
       {warning !== undefined && (
         <p className="warning">
           <WarningIcon />
@@ -180,6 +203,16 @@ function Preview(props: { preview: UseQueryResult<Tagged>; dataset: DatasetName 
       )}
     </div>
   );
+}
+
+/** How many of the days have the tag already, and what is new. */
+function alreadyText(
+  { days, newDays, newCount }: ReturnType<typeof newByTag>,
+  dataset: string,
+): string {
+  const tagged = `${formatCount(days - newDays)} of ${countOf(days, 'day')}`;
+  if (newCount === 0) return `${tagged} are ${dataset} data already: no record here is new.`;
+  return `${tagged} are ${dataset} data already; new: ${countOf(newDays, 'day')}, ${countOf(newCount, 'record')}.`;
 }
 
 function other(dataset: DatasetName): DatasetName {

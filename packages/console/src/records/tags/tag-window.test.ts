@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { windowText } from '../search.ts';
-import { tagOf, valuesOf } from './tag-window.ts';
+import { newByTag, tagOf, valuesOf } from './tag-window.ts';
 
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };
 
@@ -30,6 +30,20 @@ describe('the days of a new tag', () => {
       to: '2999-12-31',
     });
   });
+});
+
+it('adds the days and the records that the dataset has not yet', () => {
+  const day = (count: number, training: number) => ({
+    day: '2001-02-01',
+    count,
+    bytes: 1,
+    tier: 'hot' as const,
+    covered: count,
+    by_dataset: { training, fine_tuning: count },
+  });
+  const days = [day(5, 5), day(8, 3), day(4, 0), day(0, 0)];
+  expect(newByTag(days, 'training')).toEqual({ days: 3, newDays: 2, newCount: 9 });
+  expect(newByTag(days, 'fine_tuning')).toEqual({ days: 3, newDays: 0, newCount: 0 });
 });
 
 describe('windowText', () => {

@@ -1,4 +1,4 @@
-import type { NewTag } from '../../api/types.ts';
+import type { DayRow, NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
 import { daysParams, monthEnds } from '../../ui/days.ts';
 import type { SliceParams } from '../search.ts';
@@ -41,6 +41,19 @@ export function tagOf({ tenant, store }: TagPlace, values: TagValues): NewTag {
     ...daysParams(values),
     dataset,
     ...(note.trim() !== '' && { note: note.trim() }),
+  };
+}
+
+/** What a tag of these days adds: days that are tagged as a whole are not new, nor are tagged records of the others. */
+export function newByTag(days: readonly DayRow[], dataset: DatasetName) {
+  const news = days
+    .map(({ count, by_dataset }) => count - by_dataset[dataset])
+    .filter((count) => count > 0);
+  return {
+    /** Days with records. */
+    days: days.filter(({ count }) => count > 0).length,
+    newDays: news.length,
+    newCount: news.reduce((sum, count) => sum + count, 0),
   };
 }
 

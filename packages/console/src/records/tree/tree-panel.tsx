@@ -3,20 +3,23 @@ import type { ReactNode } from 'react';
 import { TextFilter } from '../../ui/filters.tsx';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
-import { stringifySearch } from '../../ui/hash-state.ts';
 import { CloseIcon } from '../../ui/icons.tsx';
-import { useRead } from '../../ui/poll.tsx';
+import { lazyPiece } from '../../ui/lazy-part.tsx';
 import { Separator, type WidthLimits } from '../../ui/separator.tsx';
-import { pathText } from '../../ui/words.ts';
 import pageClasses from '../page.module.css';
-import { type DatasetPage, totalsOf, treeKey } from './branch-pages.ts';
+import type { TreeSort } from '../search.ts';
+import { totalsOf } from './branch-pages.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';
 import type { Tree } from './use-tree.ts';
 
+const StoresFound = lazyPiece('StoresFound', () => import('./stores-found.tsx'));
+
 type TreePanelProps = TreeListProps & {
   q: string;
+  sort: TreeSort | undefined;
+  onSort: (sort: TreeSort | undefined) => void;
   onSearch: (q: string) => void;
   /** Goes back to the chosen node, where a narrow screen has only the tree; undefined while none is chosen. */
   onClose?: () => void;
@@ -40,17 +43,39 @@ export function TreePanel(props: TreePanelProps): ReactNode {
           </ActionIcon>
         )}
       </div>
-      <div className={`caps line-under clip ${classes.heads}`} aria-hidden="true">
-        <span className={`row shrink ${classes.name}`}>
-          TENANT › STORE<span className={classes.wide}> › MONTH</span>
-        </span>
-        <span className="cut right">RECORDS</span>
-        <span className="cut right">BYTES</span>
-        <span className="cut right">COVERED</span>
-      </div>
+      <TreeHeads {...props} />
       <TreeBody {...props} />
       <TreeTotals tree={tree} isSearch={q !== ''} />
     </section>
+  );
+}
+
+/** The names of the columns, of which three sort the tree. */
+function TreeHeads({ sort, onSort }: TreePanelProps): ReactNode {
+  const head = (by: TreeSort | undefined, className: string | undefined, text: ReactNode) => (
+    <button
+      type="button"
+      className={className}
+      aria-pressed={by === sort}
+      title={by && 'Largest first. Lists that are not loaded whole stay by name'}
+      onClick={() => onSort(by)}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <div className={`caps line-under clip ${classes.heads}`}>
+      {head(
+        undefined,
+        classes.name,
+        <>
+          TENANT › STORE<span className={classes.wide}> › MONTH</span>
+        </>,
+      )}
+      {head('count', 'cut right', 'RECORDS')}
+      {head('bytes', 'cut right', 'BYTES')}
+      <span className="cut right">COVERED</span>
+    </div>
   );
 }
 
@@ -76,34 +101,6 @@ function TreeBody(props: TreePanelProps): ReactNode {
       </p>
       {q !== '' && !q.includes('/') && <StoresFound q={q.trim()} />}
     </div>
-  );
-}
-
-const mostStores = 50;
-
-/** The stores of any tenant that begin as no tenant does. */
-function StoresFound({ q }: { q: string }): ReactNode {
-  const params = { level: 'store', q, limit: mostStores };
-  const read = { params, everyMillis: null, isOne: true };
-  const { data } = useRead<DatasetPage>([...treeKey, 'stores', q], '/enrichment/datasets', read);
-  if (data === undefined) return null;
-  if (data.data.length === 0) return <p>Nor does a store.</p>;
-  return (
-    <>
-      <p className="above-12">
-        {data.next_cursor === null ? 'Stores' : `The first ${mostStores} stores`} that do:
-      </p>
-      <ul>
-        {data.data.map(({ tenant, store, count }) => (
-          <li key={`${tenant}/${store}`} className={`row between gap-8 ${classes.found}`}>
-            <a className="cut" href={`#/records${stringifySearch({ tenant, store })}`}>
-              {pathText([tenant, store ?? ''])}
-            </a>
-            <span>{formatCount(count)}</span>
-          </li>
-        ))}
-      </ul>
-    </>
   );
 }
 

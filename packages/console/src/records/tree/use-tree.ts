@@ -10,6 +10,7 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { calmPollMillis } from '../../ui/poll.tsx';
+import type { TreeSort } from '../search.ts';
 import {
   type BranchPage,
   branchGcMillis,
@@ -43,7 +44,7 @@ const polledPages = 4;
 const manyStores = 8;
 
 /** Reads the tree: pages of the root and of each open node, in parallel, and of many open stores those near the screen. */
-export function useTree(open: ReadonlySet<string>, q: string): Tree {
+export function useTree(open: ReadonlySet<string>, q: string, sort?: TreeSort): Tree {
   const client = useQueryClient();
   const poll = usePolling(calmPollMillis);
   const [wanted, setWanted] = useState<ReadonlyMap<string, number>>(new Map());
@@ -87,7 +88,7 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
         : { staleTime: Number.POSITIVE_INFINITY }),
     })),
   });
-  const branches = useBranches(pages, names);
+  const branches = useBranches(pages, names, sort);
   const flat = useMemo(() => flatten({ branches, open: shown }), [branches, shown]);
   const loadMore = useCallback(
     (branch: string) => {
@@ -189,12 +190,18 @@ function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
   return [...root, ...due.slice(0, maxLoading)];
 }
 
-type Kept = { group: readonly LoadedPage[]; names: readonly string[] | null; branch: Branch };
+type Kept = {
+  group: readonly LoadedPage[];
+  names: readonly string[] | null;
+  sort: TreeSort | undefined;
+  branch: Branch;
+};
 
 /** Puts the pages of each branch together. A branch whose pages have not changed stays the same object. */
 function useBranches(
   pages: readonly LoadedPage[],
   allNames: MonthNames,
+  sort: TreeSort | undefined,
 ): ReadonlyMap<string, Branch> {
   const kept = useRef(new Map<string, Kept>());
   const last = useRef<ReadonlyMap<string, Branch>>(new Map());
@@ -205,8 +212,8 @@ function useBranches(
     const key = group[0]?.branch ?? '';
     const before = kept.current.get(key);
     const names = group.some(isDue) ? (allNames.get(key) ?? null) : null;
-    const isKept = before?.names === names && isSame(before.group, group);
-    const now = isKept ? before : { group, names, branch: toBranch(group, names) };
+    const isKept = before?.names === names && before.sort === sort && isSame(before.group, group);
+    const now = isKept ? before : { group, names, sort, branch: toBranch(group, names, sort) };
     next.set(key, now);
     branches.set(key, now.branch);
     isUnchanged &&= last.current.get(key) === now.branch;
@@ -227,15 +234,21 @@ function groupsOf(pages: readonly LoadedPage[]): LoadedPage[][] {
   return groups;
 }
 
-/** The rows of all pages of a branch, and what follows them. */
-function toBranch(group: readonly LoadedPage[], names: Branch['names']): Branch {
+/** The rows of all pages of a branch, and what follows them. Sorted by size only when all are there: the rest may be larger. */
+export function toBranch(
+  group: readonly Pick<LoadedPage, 'state'>[],
+  names: Branch['names'],
+  sort?: TreeSort,
+): Branch {
   const rows: DatasetRow[] = group.flatMap(({ state }) => state?.data?.data ?? []);
   const end = group.at(-1)?.state;
   if (end?.data === undefined) {
     // A page that failed still counts as failed while it is tried again, when the query calls itself pending.
     return { rows, names, tail: (end?.errorUpdateCount ?? 0) > 0 ? 'failed' : 'loading' };
   }
-  return { rows, names, tail: end.data.next_cursor === null ? 'none' : 'more' };
+  if (end.data.next_cursor !== null) return { rows, names, tail: 'more' };
+  const sorted = sort === undefined ? rows : rows.toSorted((a, b) => b[sort] - a[sort]);
+  return { rows: sorted, names, tail: 'none' };
 }
 
 /** Whether two lists of pages would make the same branch. */

@@ -75,7 +75,7 @@ const column = columnsOf<DatasetVersion>();
 
 function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
   return [
-    column.own('name', 'NAME', 120, {
+    column.own('name', 'NAME', 104, {
       isMain: true,
       card: 'title',
       cell: ({ name }) => (
@@ -84,30 +84,34 @@ function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
         </strong>
       ),
     }),
-    column.own('dataset', 'DATASET', 112, {
+    column.own('dataset', 'DATASET', 104, {
       card: 'line',
       cell: ({ dataset }) => <DatasetMark dataset={dataset} />,
     }),
-    column.own('records', 'RECORDS', 96, {
+    column.own('records', 'RECORDS', 120, {
       isFigure: true,
       card: 'fact',
       cell: recordsText,
       value: leftOf,
     }),
-    column.own('shares', 'SPLIT', 88, {
+    column.own('shares', 'SPLIT', 80, {
       rank: 2,
       card: 'fact',
       cell: sharesText,
       value: (version) => (version.shares === null ? null : sharesText(version)),
     }),
-    column.own('state', 'STATE', 104, {
+    column.own('state', 'STATE', 132, {
       card: 'line',
       cell: (version) => <VersionState version={version} />,
     }),
-    column.own('created_at', `FROZEN (${zoneName(zone)})`, 172, {
+    column.own('created_at', `FROZEN (${zoneName(zone)})`, 136, {
       rank: 1,
       card: 'note',
-      cell: ({ created_at }) => formatInstant(created_at, zone),
+      cell: ({ created_at }) => (
+        <span title={formatInstant(created_at, zone)}>
+          {formatInstant(created_at, zone).slice(0, 16)}
+        </span>
+      ),
     }),
     column.text('created_by', 'BY', 96, { rank: 3, card: 'fact' }),
   ];

@@ -53,7 +53,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
         />
         <NumberInput
           label="Deleted after, days"
-          description="Older whole days go for good; empty: never"
+          description="Older whole days go for good"
           placeholder="never"
           error={faults.delete_days}
           {...days('deleteDays', 1)}

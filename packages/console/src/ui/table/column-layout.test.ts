@@ -10,7 +10,7 @@ import {
   ownLayout,
   parseLayout,
   shareRoom,
-  wishOf,
+  sizeOf,
 } from './column-layout.ts';
 
 test('reads back what it has written', () => {
@@ -31,6 +31,7 @@ test.each([
   ['nothing', null],
   ['what is no JSON', '{"version":1'],
   ['what is no object', '[1]'],
+  ['a layout that was reset', formatLayout(ownLayout)],
   ['another version', '{"version":2,"order":["a"],"shown":{"a":false},"widths":{}}'],
 ])('takes %s for no choice at all', (_, text) => {
   expect(parseLayout(text)).toBe(ownLayout);
@@ -112,12 +113,22 @@ test('a column of nothing is bare, unless it is the main one, is kept, or has no
   expect(findBare([column('a')], [])).toEqual([]);
 });
 
-test('wishes for the longest text of a column, and for nothing else', () => {
-  const rows = [{ text: 'short' }, { text: 'x'.repeat(50) }];
+test('a column has room for its longest text, and is no wider than that before another leaves', () => {
+  const rows = [{ text: 'short' }, { text: 'x'.repeat(30) }];
   const value = (row: unknown) => (row as { text: string }).text;
-  expect(wishOf({ width: 100, isText: true, value }, rows)).toBe(376);
-  expect(wishOf({ width: 100, isText: true, value }, [])).toBe(100);
-  expect(wishOf({ width: 100, value }, rows)).toBe(100);
+  const column = { name: 'TEXT', width: 100, isText: true, value };
+  expect(sizeOf(column, rows)).toEqual({ px: 100, wishPx: 232 });
+  expect(sizeOf({ ...column, isMain: true }, rows)).toEqual({ px: 232, wishPx: 232 });
+  expect(sizeOf(column, [{ text: 'short' }])).toEqual({ px: 52, wishPx: 52 });
+  expect(sizeOf({ ...column, name: 'LAST STATUS' }, [{ text: '' }])).toEqual({
+    px: 100,
+    wishPx: 104,
+  });
+  expect(sizeOf({ ...column, isText: false }, rows)).toEqual({ px: 100, wishPx: 100 });
+  expect(sizeOf({ ...column, shown: () => 'x'.repeat(5) }, rows)).toEqual({ px: 52, wishPx: 52 });
+  expect(sizeOf(column, [])).toEqual({ px: 100, wishPx: 100 });
+  const long = [{ text: 'x'.repeat(90) }];
+  expect(sizeOf({ ...column, isMain: true }, long)).toEqual({ px: 280, wishPx: 664 });
 });
 
 test('shares the room that is left alike, and gives nobody more than the wish', () => {

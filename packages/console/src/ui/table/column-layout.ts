@@ -28,11 +28,12 @@ export function parseLayout(text: string | null): ColumnLayout {
   const stored = readObject(text);
   if (stored.version !== version) return ownLayout;
   const { order, shown, widths } = stored;
-  return {
+  const layout = {
     order: Array.isArray(order) ? [...new Set(order.filter((id) => typeof id === 'string'))] : [],
-    shown: entriesOf(shown, (value) => typeof value === 'boolean'),
-    widths: entriesOf(widths, (value) => typeof value === 'number' && value > 0),
+    shown: entriesOf<boolean>(shown, (value) => typeof value === 'boolean'),
+    widths: entriesOf<number>(widths, (value) => typeof value === 'number' && value > 0),
   };
+  return formatLayout(layout) === formatLayout(ownLayout) ? ownLayout : layout;
 }
 
 function readObject(text: string | null): Record<string, unknown> {
@@ -71,18 +72,29 @@ export function moveId(ids: readonly string[], id: string, to: string): string[]
   return ids.filter((each) => each !== id).toSpliced(place, 0, id);
 }
 
-type Wishing = Pick<Column<unknown>, 'width' | 'isText' | 'value'>;
+type Sized = Pick<Column<unknown>, 'name' | 'width' | 'isMain' | 'isText' | 'shown' | 'value'>;
 
-/** The width in pixels that shows the longest text of a column whole; its own where that is wider, or it has no text. */
-export function wishOf({ width, isText, value }: Wishing, rows: readonly unknown[]): number {
-  if (isText !== true || value === undefined) return width;
-  const longest = rows.reduce<number>((most, row) => Math.max(most, `${value(row)}`.length), 0);
-  return Math.max(width, Math.ceil(longest * letterPx) + cellPaddingPx);
+/**
+ * The least width in pixels of a column, and the one that shows its longest text whole. Short text makes a column narrower
+ * than its own width before another one has to leave, and the main one has room for text of the usual length.
+ */
+export function sizeOf(column: Sized, rows: readonly unknown[]): { px: number; wishPx: number } {
+  const { name, width, isMain, isText, value } = column;
+  const textOf = column.shown ?? (isText ? value : undefined);
+  if (textOf === undefined || rows.length === 0) return { px: width, wishPx: width };
+  const longest = rows.reduce<number>((most, row) => Math.max(most, `${textOf(row)}`.length), 0);
+  const wholePx = Math.ceil(Math.max(longest * letterPx, name.length * capitalPx)) + cellPaddingPx;
+  const mostPx = isMain ? Math.max(width, mainPx) : width;
+  return { px: Math.min(wholePx, mostPx), wishPx: wholePx };
 }
 
 /** A letter of 13 px is as wide on the average, measured over errors and addresses. */
 const letterPx = 7.2;
+/** A letter in the head of a table. */
+const capitalPx = 8;
 const cellPaddingPx = 16;
+/** Up to this width the text of the main column is whole before others have room. */
+const mainPx = 280;
 
 /** Divides the room that is left among widths that are below what is wished for: alike, until each has its wish. */
 export function shareRoom(

@@ -14,6 +14,8 @@ export type Column<Row> = {
   readonly isMain?: boolean;
   /** Whether a cell shows its value as it is. Then the column is given the width of its longest, if there is room. */
   readonly isText?: boolean;
+  /** The text in a cell, where that is another than its value: it gives the column its width, too. */
+  readonly shown?: (row: Row) => string;
   /** Whether the column holds the buttons of a row: then it stands at the right, whatever is scrolled. */
   readonly isAction?: boolean;
   /** Where there is too little room, columns of higher rank leave first; `offered` is shown only where it is chosen. */

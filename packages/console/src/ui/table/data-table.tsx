@@ -6,6 +6,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { useIsStale } from '../freshness.tsx';
 import { useMeasured } from '../use-measured.ts';
 import type { Column } from './column.ts';
 import classes from './data-table.module.css';
@@ -71,7 +72,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     if (open !== undefined) rowOf(table, open)?.scrollIntoView({ block: 'nearest' });
   }, [isCards]);
   const move = useSteps({ keys, shown: shownKey, open, setActive, onOpen: props.onOpen, table });
-  const onKeyDown = useRowKeys({ ...props, move });
+  const { onRetry, onPurge } = useIsStale() ? {} : (props as Partial<DataTableProps<Row>>);
+  const onKeyDown = useRowKeys({ ...props, onRetry, move });
   const onClick = (event: MouseEvent) => {
     const target = event.target as Element;
     const key = keyAt(target);
@@ -79,8 +81,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     setActive(key);
     if (target.closest('[data-retry]') !== null) {
       // The row leaves at once, and the second click of a double click is on the next one.
-      if (event.detail < 2) props.onRetry?.(key);
-    } else if (target.closest('[data-purge]') !== null) props.onPurge?.(key);
+      if (event.detail < 2) onRetry?.(key);
+    } else if (target.closest('[data-purge]') !== null) onPurge?.(key);
     else if (target.closest('[data-select]') !== null) selection?.toggle(key, event.shiftKey);
     else if (target.closest('button, a, input') === null && !hasSelectedText()) props.onOpen?.(key);
   };

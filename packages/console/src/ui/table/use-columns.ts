@@ -1,5 +1,6 @@
 import { useMediaQuery } from '@mantine/hooks';
 import { type CSSProperties, useRef, useState } from 'react';
+import { useSession } from '../session.ts';
 import { type Column, idOf } from './column.ts';
 import {
   type ColumnLayout,
@@ -10,10 +11,10 @@ import {
   ownLayout,
   parseLayout,
   shareRoom,
-  wishOf,
+  sizeOf,
 } from './column-layout.ts';
 
-/** The columns of a list in the order, the widths and the choice that this browser remembers. */
+/** The columns of a list in the order, the widths and the choice that this browser remembers for who is signed in. */
 export type ColumnModel = {
   /** All columns but the one of actions. */
   readonly all: readonly Column<unknown>[];
@@ -54,7 +55,7 @@ export function useColumns<Row>(props: {
 }): ColumnModel {
   const columns = props.columns as readonly Column<unknown>[];
   const { hasSelection, rows } = props;
-  const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
+  const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`, useSession().actor.name);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   // Where none of the rows has a button, their column leaves its room to the others.
   const action = columns.find(
@@ -64,11 +65,17 @@ export function useColumns<Row>(props: {
   const placed = columns.filter((column) => !column.isAction || column === action);
   const ownPx = paddingPx + (hasSelection ? selectPx : 0) + (action === undefined ? menuPx : 0);
   const roomPx = props.roomPx - ownPx;
+  const sizes = new Map(columns.map((column) => [column.id, sizeOf(column, rows)]));
+  const leastOf = ({ id, width }: Column<unknown>) => sizes.get(id)?.px ?? width;
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
-  const isCards = isPhone || widthOf(placed.filter(({ rank }) => rank === undefined)) > roomPx;
+  const staying = placed.filter(({ rank }) => rank === undefined);
+  const stayingPx = staying.reduce((sum, each) => sum + Math.min(each.width, leastOf(each)), 0);
+  const isCards = isPhone || stayingPx > roomPx;
   const bare = findBare(columns, rows);
   // What a person has chosen to see stays, and then the list scrolls sideways.
-  const full = placed.filter(({ id }) => layout.shown[id] === undefined && !bare.includes(id));
+  const full = placed
+    .filter(({ id }) => layout.shown[id] === undefined && !bare.includes(id))
+    .map((column) => ({ ...column, width: leastOf(column) }));
   const leaving = new Set(isCards ? [] : [...bare, ...findLeaving(full, roomPx)]);
   const own = columns.filter(({ isAction }) => !isAction);
   const all = orderIds(own.map(idOf), layout.order).flatMap(
@@ -81,7 +88,7 @@ export function useColumns<Row>(props: {
     isCards,
     shown,
     action,
-    tracks: tracksOf(shown, { hasSelection, action, rows, roomPx, widths }),
+    tracks: tracksOf(shown, { hasSelection, action, sizes, roomPx, widths }),
     // Ids that the list does not have keep their places, too.
     setOrder: (ids) =>
       keep({ ...layout, order: orderIds([...new Set([...layout.order, ...ids])], ids) }),
@@ -100,29 +107,32 @@ export function useColumns<Row>(props: {
   };
 }
 
-function widthOf(columns: readonly Column<unknown>[]): number {
-  return columns.reduce((sum, { width }) => sum + width, 0);
-}
-
 /** The tracks of a row as a grid. */
 function tracksOf(
   columns: readonly Column<unknown>[],
   props: {
     hasSelection: boolean;
     action: Column<unknown> | undefined;
-    rows: readonly unknown[];
+    sizes: ReadonlyMap<string, { px: number; wishPx: number }>;
     roomPx: number;
     /** Those that a person has set. */
     widths: Readonly<Record<string, number>>;
   },
 ): CSSProperties {
   const actionPx = props.action?.width ?? 0;
-  const sizes = columns.map((column) => {
-    const { [column.id]: set } = props.widths;
+  const sizes = columns.map(({ id, width }) => {
+    const { [id]: set } = props.widths;
     // A width that a person has set stays.
-    return { px: set ?? column.width, wishPx: set ?? wishOf(column, props.rows) };
+    const own = props.sizes.get(id) ?? { px: width, wishPx: width };
+    return set === undefined ? own : { px: set, wishPx: set };
   });
-  const texts = shareRoom(sizes, props.roomPx - actionPx).map((px, at) =>
+  const roomPx = props.roomPx - actionPx;
+  // First what a column holds is whole, then it is as wide as it is by itself.
+  const whole = shareRoom(sizes, roomPx).map((px, at) => ({
+    px,
+    wishPx: props.widths[columns[at]?.id ?? ''] ?? columns[at]?.width ?? px,
+  }));
+  const texts = shareRoom(whole, roomPx).map((px, at) =>
     columns[at]?.isMain ? `minmax(${px}px, 1fr)` : `${px}px`,
   );
   const before = props.hasSelection ? [`${selectPx}px`] : [];
@@ -143,14 +153,19 @@ function useSame<Item>(list: readonly Item[]): readonly Item[] {
   return last.current;
 }
 
-/** The layout that this browser stored. Mantine's hook would write it at once, and lose another release's. */
-function useKeptLayout(key: string): [ColumnLayout, (layout: ColumnLayout) => void] {
-  const [layout, setLayout] = useState(() => parseLayout(withStorage((all) => all.getItem(key))));
+/**
+ * The layout that this browser stored for somebody; until then, that of before people had their own. Mantine's hook would
+ * write it at once, and lose another release's.
+ */
+function useKeptLayout(list: string, who: string): [ColumnLayout, (layout: ColumnLayout) => void] {
+  const key = `${list}@${who}`;
+  const [layout, setLayout] = useState(() =>
+    parseLayout(withStorage((all) => all.getItem(key) ?? all.getItem(list))),
+  );
   const keep = (next: ColumnLayout) => {
     setLayout(next);
-    withStorage((all) =>
-      next === ownLayout ? all.removeItem(key) : all.setItem(key, formatLayout(next)),
-    );
+    // One that was reset is stored, too: the layout of before is still that of others.
+    withStorage((all) => all.setItem(key, formatLayout(next)));
   };
   return [layout, keep];
 }

@@ -10,16 +10,18 @@ import { BulkOutcome } from '../../ui/bulk-outcome.tsx';
 import { Target } from '../../ui/endpoint.tsx';
 import classes from '../../ui/form.module.css';
 import { ActionForm, faultText } from '../../ui/form.tsx';
-import { formatCount } from '../../ui/format.ts';
+import { formatAge, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { WarningIcon } from '../../ui/icons.tsx';
 import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
+import { jobHref } from '../../ui/panel-place.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useEndpointName } from '../endpoint-names.ts';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
-import { asPrefix } from '../search.ts';
-import { isOpen, useJobs } from './use-dead-letters.ts';
+import { overlaps } from './bulk-request.ts';
+import { isOpen, useJobs, useOpenJobs } from './use-dead-letters.ts';
 
 /** What is asked for: a retry or a purge of all that a filter finds. */
 export type Asked = { readonly action: BulkAction; readonly request: BulkRequest };
@@ -30,14 +32,16 @@ const words = {
     verb: 'Retry',
     done: 'will be queued',
     skipped: 'skipped: their endpoint is disabled',
-    rate: 'Empty: as fast as it goes. To spare receivers that have just come back.',
+    rate: 'So that receivers which have just come back are spared. Empty: no limit',
+    usualRate: 50,
   },
   purge: {
     title: 'Purge all',
     verb: 'Discard',
     done: 'will be discarded for good',
     skipped: 'left alone: their tenants are under legal hold',
-    rate: 'Empty: as fast as it goes.',
+    rate: 'Empty: no limit',
+    usualRate: null,
   },
 } as const;
 
@@ -70,16 +74,16 @@ const typingMillis = 400;
 /** The question before a bulk job: how many deliveries it finds, and how fast it may go. */
 function Question(props: Asked & { onClose: () => void }): ReactNode {
   const { action, onClose } = props;
-  const [rate, setRate] = useState<number | null>(null);
+  const word = words[action];
+  const [rate, setRate] = useState<number | null>(word.usualRate);
   const [age, setAge] = useState('');
   const [typed, setTyped] = useState('');
   const [type] = useDebouncedValue(typed.trim(), typingMillis);
   const request: BulkRequest = {
     ...props.request,
     ...(age !== '' && { older_than: age }),
-    ...(type !== '' && { event_type: asPrefix(type) }),
+    ...(type !== '' && { event_type: type }),
   };
-  const word = words[action];
   const preview = useRead<BulkPreview>(
     [...webhooksKey, 'preview', action, request],
     (signal) => api.post(`/webhook/dlq/${action}`, { ...request, dry_run: true }, { signal }),
@@ -102,6 +106,7 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
       others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted break">{describe(request, nameOf)}</p>
+      <OpenJobsOf request={request} />
       <TextInput
         label="Event type"
         description="Such as incident.created, incident.*. Empty: any"
@@ -124,6 +129,9 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
           <>
             <strong>{countOf(preview.data.count, 'delivery', 'deliveries')}</strong> {word.done}
             {preview.data.skipped > 0 && ` · ${formatCount(preview.data.skipped)} ${word.skipped}`}
+            {rate !== null &&
+              preview.data.count > rate &&
+              ` · in about ${formatAge((1000 * preview.data.count) / rate)}`}
           </>
         )}
       </p>
@@ -146,6 +154,21 @@ function Question(props: Asked & { onClose: () => void }): ReactNode {
       )}
     </ActionForm>
   );
+}
+
+/** The jobs that have not ended and have some of what is asked for: to resume one is mostly what is wanted. */
+function OpenJobsOf({ request }: { request: BulkRequest }): ReactNode {
+  return useOpenJobs()
+    .filter((job) => overlaps(job, request))
+    .map((job) => (
+      <p key={job.id} className="warning" role="status">
+        <WarningIcon />
+        <span>
+          A bulk {job.action} of these, or of some of them, is{' '}
+          <a href={jobHref(job.id)}>{job.state} already</a>: {countText(job)}
+        </span>
+      </p>
+    ));
 }
 
 /** Starts a bulk job, and shows its line at once. `failed` is how a message begins that tells of a failure. */
@@ -226,7 +249,6 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
   const nameOf = useEndpointName();
   const isPartly = job.state === 'completed' && job.rows_left > 0;
   const handled = job.rows_done + job.rows_skipped;
-  const total = Math.max(job.rows_total, handled);
   const isAtWork = isOpen(job);
   return (
     <JobLine
@@ -235,10 +257,10 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
       what={`${job.action === 'retry' ? 'Retry' : 'Purge'}: ${filterText(job, nameOf)}`}
       label={`Progress of the bulk ${job.action}`}
       value={handled}
-      max={total}
+      max={totalOf(job)}
       count={
         <>
-          {countText(job, total)}
+          {countText(job)}
           {!isAtWork && (
             <>
               {' · '}
@@ -284,11 +306,13 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
   );
 }
 
+const totalOf = (job: BulkJob) => Math.max(job.rows_total, job.rows_done + job.rows_skipped);
+
 /** How far a bulk job is: `120 of 3,000 · 2 skipped`. */
-function countText(job: BulkJob, total: number): string {
+function countText(job: BulkJob): string {
   const left = `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`;
   return [
-    `${formatCount(job.rows_done)} of ${formatCount(total)}`,
+    `${formatCount(job.rows_done)} of ${formatCount(totalOf(job))}`,
     job.rows_skipped > 0
       ? ` · ${formatCount(job.rows_skipped)} ${job.action === 'retry' ? 'skipped' : 'left alone'}`
       : '',

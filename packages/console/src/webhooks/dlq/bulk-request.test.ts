@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { validateDlqSearch } from '../search.ts';
-import { groupText, requestOf } from './bulk-request.ts';
+import { groupText, overlaps, requestOf } from './bulk-request.ts';
 
 const tenant = 'TX';
 
@@ -27,4 +27,19 @@ test('a bulk job of all that the filters find keeps a word that only the service
   expect(requestOf(validateDlqSearch({ status: 'abandonned' }), '')).toEqual({
     status: 'abandonned',
   });
+});
+
+test.each([
+  [{}, {}, true],
+  [{ status: 'abandoned', tenant }, {}, true],
+  [{}, { status: 'pending', endpoint_id: 'ep_1' }, true],
+  [{ status: 'abandoned' }, { status: 'pending' }, false],
+  [{ endpoint_id: 'ep_1', failure_class: 'dns' }, { endpoint_id: 'ep_1' }, true],
+  [{ endpoint_id: 'ep_1', failure_class: 'dns' }, { failure_class: 'tls' }, false],
+  [{ event_type: 'incident.*' }, { event_type: 'incident.created' }, true],
+  [{ event_type: 'incident.created' }, { event_type: 'incident.' }, true],
+  [{ event_type: 'incident.created' }, { event_type: 'incident.resolved' }, false],
+] as const)('a job of %j has some of what %j asks for: %s', (of, request, isSo) => {
+  const any = { status: null, tenant: null, endpoint_id: null, failure_class: null };
+  expect(overlaps({ ...any, event_type: null, ...of }, request)).toBe(isSo);
 });

@@ -1,4 +1,4 @@
-import type { BulkRequest } from '../../api/types.ts';
+import type { BulkJob, BulkRequest } from '../../api/types.ts';
 import type { DlqSearch } from '../search.ts';
 import type { DeadLetterGroup } from './groups-table.tsx';
 
@@ -22,4 +22,22 @@ export function requestOf(search: DlqSearch, panelId: string): BulkRequest {
 function groupOf(text: string): { status: string; endpoint: string; failure: string } {
   const [status = '', endpoint = '', ...rest] = text.split('/');
   return { status, endpoint, failure: rest.join('/') };
+}
+
+const compared = ['status', 'tenant', 'endpoint_id', 'failure_class'] as const;
+
+/** Whether a job of others may do something to the deliveries that a request asks for. What is missing means any. */
+export function overlaps(
+  job: Pick<BulkJob, (typeof compared)[number] | 'event_type'>,
+  request: BulkRequest,
+): boolean {
+  const beginning = (type: string | null | undefined) => type?.replace(/\*$/, '') ?? '';
+  const [own, asked] = [beginning(job.event_type), beginning(request.event_type)];
+  return (
+    compared.every((name) => {
+      const [of, wanted] = [job[name], request[name]];
+      return of === null || wanted === undefined || of === wanted;
+    }) &&
+    (own.startsWith(asked) || asked.startsWith(own))
+  );
 }

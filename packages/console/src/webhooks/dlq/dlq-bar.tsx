@@ -4,10 +4,12 @@ import type { ReactNode } from 'react';
 import type { DeadLetters } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
+import { useIsStale } from '../../ui/freshness.tsx';
 import { whereFree } from '../../ui/keys.ts';
 import { ListFilters } from '../../ui/list-filters.tsx';
 import classes from '../../ui/list-page.module.css';
 import { ViewSwitch } from '../../ui/list-page.tsx';
+import { LiveButton } from '../../ui/live-button.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { useEndpointNames } from '../endpoint-names.ts';
@@ -37,6 +39,7 @@ type DlqBarProps = {
 export function DlqBar(props: DlqBarProps): ReactNode {
   const { search, update, counts, selected } = props;
   const endpoints = useEndpointNames(search.tenant);
+  const isStale = useIsStale();
   const isGroups = search.view === 'groups';
   const isEmpty = statusesShown(search.status).every(
     (status) => props.lists[status].data?.total === 0,
@@ -94,7 +97,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
           {!isGroups && (
             <Button
               className={classes.retrySelected}
-              {...whereFree(selected > 0, props.onRetrySelected)}
+              {...whereFree(selected > 0 && !isStale, props.onRetrySelected)}
             >
               Retry {selected === 0 ? '' : `${formatCount(selected)} `}selected
             </Button>
@@ -112,14 +115,14 @@ function BulkButtons({ bar, isEmpty }: { bar: DlqBarProps; isEmpty: boolean }): 
   const notBySearch =
     'Not by search text: select the rows, or filter by tenant, endpoint or failure';
   const button = (verb: string, onClick: () => void, className?: string) => (
-    <Button
+    <LiveButton
       {...(className !== undefined && { className })}
       disabled={isSearched || isEmpty}
       title={isSearched ? notBySearch : `${verb} all that the filters leave, as a job`}
       onClick={onClick}
     >
       {verb} all…
-    </Button>
+    </LiveButton>
   );
   return (
     <>

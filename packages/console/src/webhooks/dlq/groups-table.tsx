@@ -1,4 +1,3 @@
-import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DeliveryGroup, Page } from '../../api/types.ts';
@@ -6,6 +5,7 @@ import { type DeadLetterStatus, failureWords } from '../../api/values.ts';
 import { HoursChart, hoursText, Target } from '../../ui/endpoint.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
+import { LiveButton } from '../../ui/live-button.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
@@ -110,12 +110,12 @@ const columns: readonly Column<Group>[] = [
   column.sentence('error', 'NEWEST ERROR', 172, { rank: 1, card: 'note' }),
   column.action(212, (_, tabIndex) => (
     <>
-      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+      <LiveButton size="compact-xs" data-retry tabIndex={tabIndex}>
         Retry group…
-      </Button>
-      <Button size="compact-xs" className="danger" data-purge tabIndex={tabIndex}>
+      </LiveButton>
+      <LiveButton size="compact-xs" className="danger" data-purge tabIndex={tabIndex}>
         Purge…
-      </Button>
+      </LiveButton>
     </>
   )),
 ];

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { BulkJob, DeadLetters, DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus } from '../../api/values.ts';
 import { isWatched } from '../../ui/bulk-outcome.tsx';
+import { dayMillis } from '../../ui/days.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { deadLettersKey, dlqKey, jobsKey } from '../query-keys.ts';
 import type { DlqSearch } from '../search.ts';
@@ -38,21 +39,30 @@ const runningMillis = 1_500;
 
 /** The bulk jobs as this page shows them. `dismiss` removes the line of one that has ended. */
 type Jobs = {
-  /** The jobs that run, those that ended while this page was open, and the last one while it is not settled. */
+  /** The jobs that run, those that ended while this page was open, and the last one, for a day. */
   readonly shown: readonly BulkJob[];
   readonly dismiss: (id: string) => void;
 };
 
-/** Reads the bulk jobs, whoever started them. While one runs, they are read often, and so is the queue. */
-export function useJobs(): Jobs {
-  const client = useQueryClient();
+function useBulkJobs(): readonly BulkJob[] {
   const query = useRead<Page<BulkJob>>(jobsKey, '/webhook/dlq/jobs', {
     params: { limit: 20 },
     follow: [({ data }) => data.some(isWatched), runningMillis],
   });
+  return query.data?.data ?? noJobs;
+}
+
+const noJobs: readonly BulkJob[] = [];
+
+/** The bulk jobs that have not ended, whoever started them. */
+export const useOpenJobs = () => useBulkJobs().filter(isOpen);
+
+/** Reads the bulk jobs, whoever started them. While one runs, they are read often, and so is the queue. */
+export function useJobs(): Jobs {
+  const client = useQueryClient();
   const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
   const [dismissed, setDismissed] = useState<string>();
-  const jobs = query.data?.data ?? [];
+  const jobs = useBulkJobs();
   const open = jobs.filter(isOpen).map(({ id }) => id);
   const unknown = open.filter((id) => !watched.has(id));
   if (unknown.length > 0) setWatched(new Set([...watched, ...unknown]));
@@ -74,9 +84,11 @@ export function useJobs(): Jobs {
   };
 }
 
-/** Whether something is still to become of the last job. */
+/** Whether something is still to become of the last job, or has within a day. */
 function isNew({ id, outcome }: BulkJob, dismissed: string | undefined): boolean {
-  return id !== dismissed && outcome !== null && outcome.settled_at === null;
+  if (id === dismissed || outcome === null) return false;
+  const { settled_at: settled } = outcome;
+  return settled === null || Date.parse(settled) > Date.now() - dayMillis;
 }
 
 /** Whether a bulk job has not ended yet. */

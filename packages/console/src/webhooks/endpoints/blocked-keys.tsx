@@ -1,10 +1,10 @@
-import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
 import type { EndpointStory } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { FailingIcon } from '../../ui/icons.tsx';
+import { LiveButton } from '../../ui/live-button.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
@@ -65,17 +65,17 @@ function Blocked({ id, blocked }: { id: string; blocked: BlockedKey }): ReactNod
       </p>
       {hasScope('deliveries:retry') && (
         <p className="row gap-8">
-          <Button size="compact-xs" disabled={isBusy} onClick={() => retry.mutate()}>
+          <LiveButton size="compact-xs" disabled={isBusy} onClick={() => retry.mutate()}>
             RETRY
-          </Button>
-          <Button
+          </LiveButton>
+          <LiveButton
             size="compact-xs"
             disabled={isBusy}
             title="Abandons the first, and lets the next go"
             onClick={() => skip.mutate()}
           >
             SKIP
-          </Button>
+          </LiveButton>
         </p>
       )}
     </>

@@ -72,9 +72,11 @@ export const deliveryFields = {
 } as const satisfies Readonly<Record<string, FieldProps>>;
 
 /** Those that take more than a line. */
-export const longFields: readonly string[] = ['certificate', 'key', 'ca'];
+export const longFields: readonly string[] = [
+  ...['where', 'headers', 'labels', 'certificate', 'key', 'ca'],
+];
 
-export type DeliveryField = keyof typeof deliveryFields;
+type DeliveryField = keyof typeof deliveryFields;
 type Texts = Readonly<Record<DeliveryField, string>>;
 
 /** These fields for an endpoint, or for a new one. */

@@ -13,6 +13,7 @@ import { backlogText, shownTarget } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
+import { LiveButton } from '../../ui/live-button.tsx';
 import { Instant } from '../../ui/marks.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
@@ -24,6 +25,7 @@ import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { BlockedKeys } from './blocked-keys.tsx';
 import { deliveryFacts } from './delivery-fields.ts';
+import { EnableButton, waitText } from './enable-button.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 import { Standing, Story } from './endpoint-story.tsx';
 import { Polled } from './polled.tsx';
@@ -85,6 +87,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
             ) : (
               <Story id={id} story={endpoint.story} />
             )}
+            <h3 className="caps below-8">SETTINGS</h3>
             <EndpointFacts endpoint={endpoint} />
           </>
         )}
@@ -136,6 +139,8 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
             .join(', ') || undefined,
         description: endpoint.description ?? undefined,
         'event types': endpoint.event_types.includes('*') ? 'all' : endpoint.event_types.join(', '),
+        stores: endpoint.stores?.join(', '),
+        filter: endpoint.where ?? undefined,
         ...(!isPolled && {
           attempts: attempts ?? 'as many as the service is set to',
           'retry schedule': schedule === null ? 'the default' : `${schedule.join(', ')} s`,
@@ -177,7 +182,7 @@ function pingText(url: string, outcome: PingedDelivery['outcome']): string {
   return `Ping to ${url} ${what}, in ${duration_ms} ms${told === '' ? '' : `: ${told}`}`;
 }
 
-type Question = 'rotate' | 'endOld' | 'delete' | 'enable';
+type Question = 'rotate' | 'endOld' | 'delete';
 
 /** The buttons that ping, enable, rotate the secret of and delete the endpoint. All but the ping may ask first. */
 function EndpointActions(props: EndpointActionsProps): ReactNode {
@@ -191,18 +196,6 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     ({ id, outcome }) => {
       const href = deliveryHref(id, endpoint.id);
       notify({ text: pingText(endpoint.url, outcome), href, linkText: 'follow it' });
-    },
-  );
-  const enable = useAction(
-    (wanted: boolean) => api.patch<Endpoint>(path, { enabled: wanted }),
-    ({ enabled }) =>
-      notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${shownTarget(endpoint)}` }),
-  );
-  const discard = useAction(
-    () => api.post<Endpoint>(`${path}/discard-backlog`, undefined),
-    ({ enabled }) => {
-      const done = enabled ? 'Discarded its backlog, enabled' : 'Discarding the backlog of';
-      notify({ text: `${done} ${shownTarget(endpoint)}` });
     },
   );
   const rotate = useAct({
@@ -224,8 +217,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     },
     endpoint.id,
   );
-  const answers = { enable: discard, rotate, endOld, delete: remove };
-  const isAsked = mayDiscard && !endpoint.enabled && endpoint.backlog.count > 0;
+  const answers = { rotate, endOld, delete: remove };
   return (
     <div className="drawer-actions" data-many>
       <Button
@@ -239,12 +231,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       <Button aria-pressed={props.isEditing} onClick={props.onEdit}>
         {props.isEditing ? 'Close settings' : 'Edit'}
       </Button>
-      <Button
-        loading={enable.isPending || discard.isPending}
-        onClick={() => (isAsked ? setQuestion('enable') : enable.mutate(!endpoint.enabled))}
-      >
-        {endpoint.enabled ? 'Disable' : isAsked ? 'Enable…' : 'Enable'}
-      </Button>
+      <EnableButton endpoint={endpoint} />
       {hasScope('deliveries:retry') && <ReplayButton endpoint={endpoint} />}
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret…
@@ -255,20 +242,19 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
         </Button>
       )}
       {mayDiscard && (
-        <Button
+        <LiveButton
           className="danger push"
           loading={remove.isPending}
           onClick={() => setQuestion('delete')}
         >
           Delete…
-        </Button>
+        </LiveButton>
       )}
       {question !== null && (
         <Confirmation
           question={question}
           endpoint={endpoint}
           onYes={() => answers[question].mutate()}
-          onKeepBacklog={() => enable.mutate(true)}
           onClose={() => setQuestion(null)}
         />
       )}
@@ -280,12 +266,10 @@ type ConfirmationProps = {
   question: Question;
   endpoint: Endpoint;
   onYes: () => void;
-  /** Enables the endpoint, and delivers what waits for it. */
-  onKeepBacklog: () => void;
   onClose: () => void;
 };
 
-/** Asks before the backlog, the secret or the endpoint goes. */
+/** Asks before the secret or the endpoint goes. */
 function Confirmation(props: ConfirmationProps): ReactNode {
   const { question, endpoint, onYes, onClose } = props;
   const { text, answer, ...words } = questions[question];
@@ -300,42 +284,20 @@ function Confirmation(props: ConfirmationProps): ReactNode {
   );
   const abandoned = data?.total ?? 0;
   return (
-    <ConfirmDialog
-      {...words}
-      answer={answer(endpoint, abandoned)}
-      {...(question === 'enable' && {
-        safe: { answer: 'Enable and deliver', onYes: props.onKeepBacklog },
-      })}
-      onYes={onYes}
-      onClose={onClose}
-    >
+    <ConfirmDialog {...words} answer={answer(endpoint, abandoned)} onYes={onYes} onClose={onClose}>
       <p>{text(endpoint, abandoned)}</p>
     </ConfirmDialog>
   );
 }
 
-/** How many deliveries wait, as a clause: `1 delivery waits`. */
-function waitText(backlog: Endpoint['backlog']): string {
-  if (backlog.count === 0) return 'Nothing waits';
-  return backlog.count === 1 ? '1 delivery waits' : `${backlogText(backlog)} deliveries wait`;
-}
-
 type QuestionWords = {
   title: string;
-  keep?: string;
   /** `abandoned`: how many dead letters go with it. */
   answer: (endpoint: Endpoint, abandoned: number) => string;
   text: (endpoint: Endpoint, abandoned: number) => string;
 };
 
 const questions: Readonly<Record<Question, QuestionWords>> = {
-  enable: {
-    title: 'Enable this endpoint?',
-    keep: 'Keep it as it is',
-    answer: ({ backlog }) => `Enable and discard ${backlogText(backlog)}`,
-    text: ({ backlog, type }) =>
-      `${waitText(backlog)} for it. ${type === 'pull' ? 'Its receiver fetches them' : 'They are sent as fast as its rate and its receiver allow'}, unless you discard them: that cannot be undone.`,
-  },
   rotate: {
     title: 'Give it a new secret?',
     answer: () => 'Rotate secret',

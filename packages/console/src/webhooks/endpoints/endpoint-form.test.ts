@@ -32,6 +32,14 @@ test('an endpoint that is polled has no URL, nor anything that tells how to send
   expect(toChange(typed, { ...typed, name: 'SOC' })).toEqual({ name: 'SOC' });
 });
 
+test('a uid and labels are set, changed and taken away', () => {
+  const named = { ...filled, uid: ' shop ', labels: 'team=soc\n\ntier = a=b\n' };
+  const labels = { team: 'soc', tier: 'a=b' };
+  expect(toNewEndpoint(named)).toMatchObject({ uid: 'shop', labels });
+  expect(toChange(filled, named)).toEqual({ uid: 'shop', labels });
+  expect(toChange(named, { ...named, uid: '', labels: '' })).toEqual({ uid: null, labels: {} });
+});
+
 test('a change holds only what differs, and null where a default comes back', () => {
   expect(toChange(filled, { ...filled, retry_schedule: '', rate_limit: '10' })).toEqual({
     retry_schedule: null,

@@ -17,7 +17,6 @@ import { differing, useForm } from '../../ui/use-form.ts';
 import { useOnlyTenant } from '../only-tenant.ts';
 import { endpointPath, endpointsKey } from '../query-keys.ts';
 import {
-  type DeliveryField,
   deliveryFields,
   deliveryTexts,
   type FieldProps,
@@ -83,9 +82,20 @@ const fields = {
   headers: {
     label: 'Headers to add',
     description:
-      'One a line, as Authorization: Bearer …; a name alone, as Authorization:, takes it away. They are never shown again',
+      'One a line, as Authorization: Bearer … or Authorization: Basic user:password; a name alone, as Authorization:, takes it away. They are never shown again',
     maxLength: 10_000,
   },
+} as const satisfies Readonly<Record<string, FieldProps>>;
+
+/** What is seldom set, behind a fold. */
+const rareFields = {
+  uid: {
+    label: 'Uid',
+    description: 'What files of svcctl apply call it: letters, digits, ".", "_" and "-"',
+    maxLength: 200,
+  },
+  labels: { label: 'Labels', description: 'One a line, as team=soc', maxLength: 10_000 },
+  ...deliveryFields,
 } as const satisfies Readonly<Record<string, FieldProps>>;
 
 const typeLabels = [
@@ -137,7 +147,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
     if (!isMeant(name)) return null;
     const common = { name, ...props, ...form.text(name) };
     if (data !== undefined) return <NativeSelect key={name} {...common} data={[...data]} />;
-    return name === 'headers' || name === 'where' || longFields.includes(name) ? (
+    return longFields.includes(name) ? (
       <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
     ) : (
       <TextInput key={name} {...common} />
@@ -170,23 +180,21 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
         </Fragment>
       ))}
       <details
-        open={isOpen || deliveryNames.some((name) => faults[name] !== undefined)}
+        open={isOpen || rareNames.some((name) => faults[name] !== undefined)}
         onToggle={(event) => setOpen(event.currentTarget.open)}
       >
-        <summary className="caps">Delivery</summary>
-        <div className="stack gap-12">
-          {deliveryNames.map((name) => field(name, deliveryFields[name]))}
-        </div>
+        <summary className="caps">Delivery, uid and labels</summary>
+        <div className="stack gap-12">{rareNames.map((name) => field(name, rareFields[name]))}</div>
       </details>
     </ActionForm>
   );
 }
 
-const deliveryNames = Object.keys(deliveryFields) as DeliveryField[];
+const rareNames = Object.keys(rareFields) as (keyof typeof rareFields)[];
 
 /** The fields of the form as typed. */
 type FormValues = Record<FieldName, string>;
-type FieldName = 'tenant' | 'type' | keyof typeof fields | DeliveryField;
+type FieldName = 'tenant' | 'type' | keyof typeof fields | keyof typeof rareFields;
 
 /** The fields of the form for an endpoint, or for a new one. */
 export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValues {
@@ -200,6 +208,10 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     where: endpoint?.where ?? '',
     name: endpoint?.name ?? '',
     description: endpoint?.description ?? '',
+    uid: endpoint?.uid ?? '',
+    labels: Object.entries(endpoint?.labels ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join('\n'),
     max_attempts: number(endpoint?.max_attempts),
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
     rate_limit: number(endpoint?.rate_limit),
@@ -214,8 +226,12 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
 
 /** The body for a new endpoint. Empty fields are left out, and get the service's defaults. */
 export function toNewEndpoint(values: FormValues): NewEndpoint {
-  const { url, delivery, ...rest } = parsed(values);
-  const set = withoutNulls({ ...rest, delivery: nullIfEmpty(withoutNulls(delivery)) });
+  const { url, labels, delivery, ...rest } = parsed(values);
+  const set = withoutNulls({
+    ...rest,
+    labels: nullIfEmpty(labels),
+    delivery: nullIfEmpty(withoutNulls(delivery)),
+  });
   const where = values.type === 'pull' ? { type: 'pull' as const } : { url };
   return { tenant: values.tenant.trim(), ...where, ...set };
 }
@@ -265,6 +281,8 @@ function parsed(typed: FormValues) {
     where: values.where.trim() === '' ? null : values.where.trim(),
     name: values.name.trim() === '' ? null : values.name.trim(),
     description: values.description.trim() === '' ? null : values.description.trim(),
+    uid: values.uid.trim() === '' ? null : values.uid.trim(),
+    labels: labelsOf(values.labels),
     max_attempts: numeralOrNull(values.max_attempts),
     retry_schedule: schedule.length === 0 ? null : schedule,
     rate_limit: numeralOrNull(values.rate_limit),
@@ -274,6 +292,17 @@ function parsed(typed: FormValues) {
     when_stuck: values.when_stuck as Endpoint['when_stuck'],
     headers: headersOf(values.headers),
   };
+}
+
+/** The labels that are typed, one a line, each to its first `=`. */
+function labelsOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...value] = line.split('=');
+      return [name.trim(), value.join('=').trim()];
+    }),
+  );
 }
 
 /** The headers that are typed, a null for each that is to go; null where nothing is typed. */

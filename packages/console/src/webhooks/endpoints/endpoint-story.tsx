@@ -1,17 +1,27 @@
-import type { ReactNode } from 'react';
-import type { Endpoint, EndpointStory } from '../../api/types.ts';
+import { type ReactNode, useMemo } from 'react';
+import type { DeliveryHours, Endpoint, EndpointStory } from '../../api/types.ts';
 import { failureWords } from '../../api/values.ts';
 import { CancelJob, CancelQuestion } from '../../ui/cancel-job.tsx';
+import {
+  attemptSeries,
+  Bars,
+  barsOfHours,
+  dayOf,
+  sayAttempts,
+} from '../../ui/chart/delivery-hours.ts';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
+import { useFailure } from '../../ui/freshness.tsx';
 import { stringifySearch } from '../../ui/hash-state.ts';
 import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
 import { Moment, usePageNow } from '../../ui/marks.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
+import { useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { JobLink } from '../marks.tsx';
+import { endpointsKey } from '../query-keys.ts';
 import { type DeliveriesSearch, type DlqSearch, deliveryHref } from '../search.ts';
 import classes from './endpoint-story.module.css';
 
@@ -24,7 +34,10 @@ type Attempt = EndpointStory['attempts'][number];
 export function Story({ id, story }: { id: string; story: EndpointStory }): ReactNode {
   return (
     <section aria-label="How it fared">
-      <LastError id={id} error={story.last_error} />
+      {(story.last_error !== null || story.attempts.length > 0) && (
+        <LastError id={id} error={story.last_error} />
+      )}
+      <Hours id={id} />
       <Attempts id={id} attempts={story.attempts} />
       <Periods periods={story.periods} />
       <Links id={id} story={story} />
@@ -59,7 +72,7 @@ export function Standing({ endpoint }: { endpoint: Endpoint }): ReactNode {
 
 /** What happens next by itself, or what somebody has to do first. */
 function whatIsNext(endpoint: Endpoint): ReactNode {
-  const { enabled, breaker, backlog, failing_since: failing, throttled_until: until } = endpoint;
+  const { enabled, breaker, backlog, throttled_until: until } = endpoint;
   if (backlog.is_discarding) return 'What waits is being discarded; then it is enabled.';
   if (!enabled) return 'Nothing is sent until somebody enables it. What comes for it waits.';
   if (endpoint.type === 'pull') {
@@ -82,8 +95,23 @@ function whatIsNext(endpoint: Endpoint): ReactNode {
       </>
     );
   }
-  if (failing !== null) return 'What failed is tried again by its schedule.';
-  return null;
+  return afterFailures(endpoint);
+}
+
+/** Whether what failed is tried again by itself, and whether somebody has to let others go. */
+export function afterFailures({
+  failing_since: failing,
+  story,
+}: Pick<Endpoint, 'failing_since'> & { story?: Pick<EndpointStory, 'dead_letters' | 'blocked'> }):
+  | string
+  | null {
+  const isTried = story?.dead_letters.some(({ status }) => status === 'pending') ?? true;
+  const isStuck = story?.blocked.some(({ status }) => status === 'abandoned');
+  const said = [
+    ...(failing !== null && isTried ? ['What failed is tried again by its schedule.'] : []),
+    ...(isStuck ? ['What is abandoned and blocks a key waits for RETRY or SKIP.'] : []),
+  ];
+  return said.join(' ') || null;
 }
 
 function LastError({ id, error: last }: { id: string; error: EndpointStory['last_error'] }) {
@@ -114,6 +142,41 @@ function LastError({ id, error: last }: { id: string; error: EndpointStory['last
           It answered: {visibleText(answer.trim().slice(0, mostShown))}
           {answer.trim().length > mostShown && ' …'}
         </p>
+      )}
+    </div>
+  );
+}
+
+/** The attempts of the last day, each hour a link to the deliveries of its day. */
+function Hours({ id }: { id: string }): ReactNode {
+  const [zone] = useZone();
+  const hours = useRead<DeliveryHours>([...endpointsKey, 'hours', id], '/stats/deliveries', {
+    params: { endpoint_id: id, hours: 24 },
+    isOne: true,
+    isAside: true,
+  });
+  const { data } = hours;
+  const failure = useFailure(hours);
+  const bars = useMemo(() => data && barsOfHours(data, zone), [data, zone]);
+  if (data === undefined && failure !== null) {
+    return <p className="muted below-12">The attempts per hour could not be read.</p>;
+  }
+  if (bars?.every(({ parts }) => parts.every((part) => part === 0))) {
+    return <p className="muted below-12">No attempt in 24 hours.</p>;
+  }
+  return (
+    <div className={`below-12 ${classes.hours}`}>
+      {bars && (
+        <Bars
+          label="Attempts per hour, 24 hours"
+          bars={bars}
+          series={attemptSeries}
+          say={sayAttempts}
+          onOpen={(hour) => {
+            const search = { endpoint: id, ...dayOf(hour, zone) };
+            window.location.hash = `#/deliveries${stringifySearch(search)}`;
+          }}
+        />
       )}
     </div>
   );

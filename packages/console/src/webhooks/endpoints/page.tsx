@@ -29,7 +29,7 @@ export function EndpointsPage(): ReactNode {
   const { hasScope } = useSession();
   const tenant = useOnlyTenant();
   const filters = useOwnFilters(endpointFilters);
-  const columns = useOwnColumns(endpointColumns);
+  const columns = useOwnColumns(endpointColumns, 'endpoints:manage');
   const list = useEndpoints(search);
   const views = (
     <ViewSwitch
@@ -99,6 +99,6 @@ const whereIncidentsGo = (
 );
 
 function useEndpoints(search: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
-  const params = { ...listParams(endpointFilters, search, 200), include: 'hours' };
+  const params = { ...listParams(endpointFilters, search, 200), order: 'health', include: 'hours' };
   return useRead([...endpointsKey, 'list', params], '/webhook/endpoints', { params });
 }

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
+import { targetText } from '../../api/values.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
@@ -11,6 +12,7 @@ import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
 import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Loaded } from '../../ui/list.tsx';
+import { LiveButton } from '../../ui/live-button.tsx';
 import { At, Moment } from '../../ui/marks.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { useSession } from '../../ui/session.ts';
@@ -82,13 +84,13 @@ function Actions(props: {
   return (
     <div className="drawer-actions">
       {retries.isAllowed && failed.length > 0 && (
-        <Button
+        <LiveButton
           variant="filled"
           loading={failed.every(({ id }) => retries.leaving.has(id))}
           onClick={() => void retries.retry(failed.map(({ id }) => id))}
         >
           RETRY {failed.length > 1 && `${failed.length} failed`}
-        </Button>
+        </LiveButton>
       )}
       <span className="grow" />
       {erase.data !== undefined && (
@@ -180,7 +182,7 @@ function SendAgain({ delivery }: { delivery: Delivery }): ReactNode {
       text="SEND AGAIN…"
       isSmall
       isBusy={again.isPending}
-      title={`Send it to ${delivery.target} again?`}
+      title={`Send it to ${targetText(delivery.target)} again?`}
       answer="Send again"
       onYes={() => again.mutate(delivery)}
     >
@@ -219,13 +221,13 @@ function DeliveryLine(props: {
         </p>
       </div>
       {retries.isAllowed && isRetriable(delivery) && (
-        <Button
+        <LiveButton
           size="compact-xs"
           loading={retries.leaving.has(id)}
           onClick={() => void retries.retry([id])}
         >
-          RETRY<span className="visually-hidden"> the delivery to {target}</span>
-        </Button>
+          RETRY<span className="visually-hidden"> the delivery to {targetText(target)}</span>
+        </LiveButton>
       )}
       {retries.isAllowed && hasEnded && !isErased && <SendAgain delivery={delivery} />}
     </li>

@@ -19,6 +19,7 @@ const kindsByPath = [
   ['/sessions/', 'session'],
   ['/approvals/', 'approval'],
   ['/views/', 'view'],
+  ['/enrichment/records/counts/', 'count'],
   ['/enrichment/tags/', 'tag'],
   ['/enrichment/erasures/', 'erasure'],
   ['/enrichment/dataset-versions/', 'version'],
@@ -145,6 +146,17 @@ async function blockKey({ db }: TestService, endpoint: { id: string; tenant: str
   return endpoint.id;
 }
 
+/** Stores a count that is paused, because another would end by itself. */
+async function seedCount(db: TestService['db'], tenant: string, tokenId: string): Promise<string> {
+  const id = newId('cnt');
+  const slice = { tenant, recordedBefore: '2020-01-01T00:00:00.000000Z' };
+  await db.query(sql`
+    insert into record_counts (tenant, id, state, request, slice, total, requested_by, token_id)
+    values (${tenant}, ${id}, 'paused', ${JSON.stringify({ tenant })}::json, ${JSON.stringify(slice)}::json, 0,
+      'owner', ${tokenId})`);
+  return id;
+}
+
 /** Makes one more thing of each kind. */
 function makersOf(
   service: TestService,
@@ -172,6 +184,7 @@ function makersOf(
       const window = { store: `S${made}`, from, to: from };
       return idOf('POST', '/enrichment/tags', { tenant, ...window, dataset: 'fine_tuning' });
     },
+    count: () => seedCount(service.db, tenant, ownerId),
     version() {
       const body = { tenant, dataset: 'training', name: `version ${++made}` };
       return idOf('POST', '/enrichment/dataset-versions', body);

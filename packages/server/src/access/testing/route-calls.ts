@@ -54,6 +54,8 @@ export const routeCalls: Readonly<
     return [{ query: { tenant, store, occurred_at, event_id } }];
   },
   countRecords: ({ tenant }) => [{ query: { tenant } }],
+  startCount: ({ tenant }) => [{ body: { tenant } }],
+  changeCount: async ({ fresh }) => [{ id: await fresh('count'), body: { state: 'paused' } }],
   tailRecords: ({ tenant }) => [
     { query: { tenant, since: '2000-01-01T00:00:00Z', follow: 'false' } },
   ],

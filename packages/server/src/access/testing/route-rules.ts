@@ -43,10 +43,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   listAuditLog: rule('audit:read', reads, 'empty', untold),
   verifyAuditLog: rule('audit:read', reads, '403', untold),
 
-  listApprovals: rule('admin', reads, 'empty', untold),
-  getApproval: rule('admin', reads, '404', untold),
+  listApprovals: rule('retention:manage', reads, 'empty', untold),
+  getApproval: rule('retention:manage', reads, '404', untold),
   confirmApproval: rule('admin', 'confirms', '404', 'approval.confirm'),
-  rejectApproval: rule('admin', 'asking again undoes it', '404', 'approval.reject'),
+  rejectApproval: rule('retention:manage', 'asking again undoes it', '404', 'approval.reject'),
 
   listSavedViews: rule('any', reads, 'empty', untold),
   putSavedView: rule('any', 'another change undoes it', '400', '(a person’s own)'),
@@ -71,6 +71,9 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getExamination: rule('admin', reads, '403', untold),
   listRecords: rule('enrichment:read', reads, 'empty', untold),
   countRecords: rule('enrichment:read', reads, 'empty', untold),
+  startCount: rule('enrichment:read', 'reads in the background', '400', untold),
+  getCount: rule('enrichment:read', reads, '404', untold),
+  changeCount: rule('enrichment:read', 'another change undoes it', '404', 'count.pause'),
   tailRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),

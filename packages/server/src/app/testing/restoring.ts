@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,15 +80,18 @@ async function createEmpty(backups: { readonly place: string }) {
     dataDir,
     db,
     restore: (more: Partial<RestoreOptions> = {}, env: Record<string, string> = {}) =>
-      restoreBackup(toolsFor({ DATABASE_URL: url, SVC_DATA_DIR: dataDir, ...env }), {
-        from: backups.place,
-        isDrill: false,
-        isAdopting: false,
-        skipsDamaged: false,
-        // To derive a key of it takes longer than all else.
-        findPassphrase: async () => null,
-        ...more,
-      }),
+      restoreBackup(
+        toolsFor({ DATABASE_URL: url, SVC_DATA_DIR: dataDir, ...keyFor(more), ...env }),
+        {
+          from: backups.place,
+          isDrill: false,
+          isAdopting: false,
+          skipsDamaged: false,
+          // To derive a key of it takes longer than all else.
+          findPassphrase: async () => null,
+          ...more,
+        },
+      ),
     async stop() {
       await db.close();
       await runOn(admin(), [`drop database ${name} with (force)`]);
@@ -96,6 +99,12 @@ async function createEmpty(backups: { readonly place: string }) {
     },
   };
 }
+
+/** Without the passphrase of the key it takes another key. */
+const keyFor = ({ findPassphrase }: Partial<RestoreOptions>) =>
+  findPassphrase === undefined ? { SVC_SECRET_KEY: otherKey } : {};
+/** Any key that is not the backup's. */
+export const otherKey = randomBytes(32).toString('base64');
 
 const admin = () => Object.assign(new URL(inject('postgresUrl')), { pathname: '/postgres' }).href;
 

@@ -7,6 +7,7 @@ import {
   nullable,
   oneOf,
   onePage,
+  optional,
   paging,
 } from '../../platform/http/schemas.contract.ts';
 import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
@@ -51,17 +52,17 @@ export type NotifyTarget = Static<typeof targetSchema>;
 /** The body of `POST /notify/targets`. */
 export const newTargetSchema = exactly({
   kind: oneOf(targetKinds),
-  url: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
-  ),
-  to: Type.Optional(
-    Type.String({
-      minLength: 3,
-      maxLength: 254,
-      pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
-      description: 'of an e-mail: one address',
-    }),
-  ),
+  url: optional.string({
+    minLength: 1,
+    maxLength: 2000,
+    description: 'of a webhook: where it is sent',
+  }),
+  to: optional.string({
+    minLength: 3,
+    maxLength: 254,
+    pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
+    description: 'of an e-mail: one address',
+  }),
   tenant: Type.Optional({
     ...newTenantSchema,
     description:
@@ -78,7 +79,7 @@ export const targetChangeSchema = exactly(
   {
     kinds: Type.Optional(nullable(kindsSchema)),
     min_severity: Type.Optional(severitySchema),
-    enabled: Type.Optional(Type.Boolean()),
+    enabled: optional.boolean(),
   },
   { minProperties: 1 },
 );
@@ -112,8 +113,7 @@ const forAll = 'Only for tokens that reach all tenants (403).';
 
 export const noticesContract = routesUnder('Notices', {
   createNotifyTarget: {
-    method: 'POST',
-    path: '/notify/targets',
+    route: 'POST /notify/targets',
     summary: 'Have somebody told',
     description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
@@ -132,8 +132,7 @@ export const noticesContract = routesUnder('Notices', {
     },
   },
   listNotifyTargets: {
-    method: 'GET',
-    path: '/notify/targets',
+    route: 'GET /notify/targets',
     summary: 'List who is told, and whether it arrives',
     description: forAll,
     scope: 'admin',
@@ -142,8 +141,7 @@ export const noticesContract = routesUnder('Notices', {
     },
   },
   changeNotifyTarget: {
-    method: 'PATCH',
-    path: '/notify/targets/:id',
+    route: 'PATCH /notify/targets/:id',
     summary: 'Change what somebody is told',
     description: forAll,
     scope: 'admin',
@@ -151,8 +149,7 @@ export const noticesContract = routesUnder('Notices', {
     responses: { 200: shown },
   },
   deleteNotifyTarget: {
-    method: 'DELETE',
-    path: '/notify/targets/:id',
+    route: 'DELETE /notify/targets/:id',
     summary: 'Tell somebody nothing more',
     description: `What waits to be sent is dropped. ${forAll}`,
     scope: 'admin',
@@ -160,16 +157,14 @@ export const noticesContract = routesUnder('Notices', {
     responses: { 204: { description: 'Removed.' } },
   },
   testNotifyTarget: {
-    method: 'POST',
-    path: '/notify/targets/:id/test',
+    route: 'POST /notify/targets/:id/test',
     summary: 'Send a test now, and wait for how it goes',
     description: forAll,
     scope: 'admin',
     responses: { 200: { description: 'How it went.', schema: testResultSchema } },
   },
   listNotices: {
-    method: 'GET',
-    path: '/notify/notices',
+    route: 'GET /notify/notices',
     summary: 'List what was told, the newest first',
     description: forAll,
     scope: 'admin',

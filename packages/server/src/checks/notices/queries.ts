@@ -1,8 +1,8 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { type Connection, onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { TargetKind, Telling } from '../values.ts';
+import { type TargetKind, type Telling, troubleKinds } from '../values.ts';
 import type { Notice, NotifyTarget } from './contract.ts';
 import type { Found, NoticeRule, OpenTrouble } from './reconcile.ts';
 
@@ -324,6 +324,19 @@ export async function listUnreached(db: Queryable): Promise<UnreachedTarget[]> {
       order by s.finished_at desc limit 1
     ) as last
     where enabled and not last.delivered order by t.id`);
+}
+
+/** Whether there are records or endpoints, and no target is told when something is wrong with them, of any tenant. */
+export async function isNobodyTold(db: Queryable): Promise<boolean> {
+  // One after the other: a cluster spreads some of these tables.
+  const has = async (rows: Sql) => (await db.query(sql`select from ${rows} limit 1`)).length > 0;
+  const told = sql`notify_targets
+    where enabled and tenant is null and (kinds is null or kinds && ${troubleKinds}::text[])`;
+  if (await has(told)) return false;
+  return (
+    (await has(sql`leaf_tenants where count > 0`)) ||
+    (await has(sql`webhook_endpoints where deleted_at is null`))
+  );
 }
 
 /** The notices that were told, the newest first. */

@@ -5,8 +5,9 @@ import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit, Caller } from '../../platform/audit.ts';
+import type { Handler } from '../../platform/http/add-route.ts';
 import type { RouteContract } from '../../platform/http/contract.ts';
-import type { Handler, HttpServer } from '../../platform/http/server.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import {

@@ -311,6 +311,7 @@ const convoy = {
         status: 'active',
         rate_limit: 300,
         rate_limit_duration: 60,
+        http_timeout: '30s',
         description: '',
         owner_id: '',
         authentication: {
@@ -319,7 +320,11 @@ const convoy = {
         },
         secrets: [{ value: 'x'.repeat(25), expires_at: '0001-01-01T00:00:00Z' }],
       },
-      { uid: '02H', url: 'http://127.0.0.1:9/oauth', authentication: { type: 'oauth2' } },
+      {
+        ...{ uid: '02H', url: 'http://127.0.0.1:9/oauth', http_timeout: 300 },
+        authentication: { type: 'oauth2' },
+      },
+      { uid: '03H', url: 'http://127.0.0.1:9/slow', http_timeout: '1h0m0s' },
     ],
   },
 };
@@ -341,8 +346,18 @@ test.each([
   [
     ...(['convoy', convoy, 'CONVOY'] as const),
     [
-      { uid: '01H', name: 'Convoy', rate_limit: 5, header_names: ['X-Key'], event_types: ['*'] },
-      { uid: '02H', header_names: [] },
+      {
+        ...{
+          uid: '01H',
+          name: 'Convoy',
+          rate_limit: 5,
+          header_names: ['X-Key'],
+          event_types: ['*'],
+        },
+        delivery: { timeout_seconds: 30 },
+      },
+      { uid: '02H', header_names: [], delivery: { timeout_seconds: 120 } },
+      { uid: '03H', delivery: { timeout_seconds: 120 } },
     ],
   ],
 ])('takes over the endpoints of %s with their secrets, once', async (from, list, tenant, made) => {
@@ -356,7 +371,12 @@ test.each([
   const said =
     from === 'svix'
       ? ['ep_2a: channels are not taken over']
-      : ['01H: its subscriptions', '02H: its authentication (oauth2) is not taken over'];
+      : [
+          '01H: its subscriptions',
+          '02H: its authentication (oauth2) is not taken over',
+          '02H: its time limit of 300 s becomes 120 s',
+          '03H: its time limit of 3600 s becomes 120 s',
+        ];
   for (const text of [...said, 'the list has further pages']) expect(stderr).toContain(text);
   expect(stderr).not.toContain('01H: its authentication');
   expect(stderr).not.toContain('hush');

@@ -22,11 +22,11 @@ export async function readFiles(context: Context, place: string): Promise<Read> 
   const { parseAllDocuments } = await import('yaml');
   const wanted = new Map<Kind, Row[]>();
   for (const { path, text } of await textsOf(context, place)) {
-    for (const document of parseAllDocuments(text)) {
+    for (const document of parseAllDocuments(text, { intAsBigInt: true })) {
       if (!('errors' in document)) continue;
       const [error] = document.errors;
       if (error !== undefined) throw usage(`${path}: ${error.message}`);
-      const sections: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
+      const sections: unknown = document.toJS({ maxAliasCount: 100, reviver: asNumber }) ?? {};
       for (const [kind, row] of rowsOf(path, sections)) {
         const rows = wanted.get(kind) ?? [];
         if (rows.some((other) => nameOf(kind, other) === nameOf(kind, row))) {
@@ -52,6 +52,11 @@ export async function readFiles(context: Context, place: string): Promise<Read> 
     wanted: new Map(inOrder),
     resolve: (kind, row) => filledIn(context, base, { secret: kind.secret, row }),
   };
+}
+
+/** Integers are numbers, but for those that JavaScript's numbers cannot represent. */
+function asNumber(_name: unknown, value: unknown): unknown {
+  return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
 async function textsOf(context: Context, place: string): Promise<{ path: string; text: string }[]> {

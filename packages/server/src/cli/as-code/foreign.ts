@@ -4,6 +4,9 @@ import type { Row } from './kinds.ts';
 /** Endpoints of another service as rows of ours, and what cannot be taken over of them. */
 export type Foreign = { readonly rows: readonly Row[]; readonly notes: readonly string[] };
 
+/** So many seconds an attempt may take here. */
+const longest = 120;
+
 type Given = Readonly<Record<string, unknown>>;
 
 /** How the lists of other services are read: what holds the endpoints, and one of them. */
@@ -53,6 +56,7 @@ function readConvoy(one: Given): Read {
   const { type = '', api_key: key } = (one.authentication ?? {}) as Given & {
     api_key?: Given | null;
   };
+  const limit = secondsOf(one.http_timeout);
   const hasKey = key?.header_name !== undefined && key.header_name !== '';
   return {
     row: {
@@ -61,6 +65,7 @@ function readConvoy(one: Given): Read {
       name: name ?? title,
       description: description === '' ? undefined : description,
       rate_limit: rateOf(Number(one.rate_limit), Number(one.rate_limit_duration)),
+      delivery: limit === undefined ? undefined : { timeout_seconds: Math.min(limit, longest) },
       headers: hasKey ? { [String(key.header_name)]: String(key.header_value) } : undefined,
       enabled: status === 'inactive' || status === 'paused' ? false : undefined,
       secret,
@@ -70,6 +75,9 @@ function readConvoy(one: Given): Read {
         ? ['no secret of 24 to 64 bytes comes with it: it gets a new one']
         : []),
       ...(hasKey || type === '' ? [] : [`its authentication (${String(type)}) is not taken over`]),
+      ...(limit !== undefined && limit > longest
+        ? [`its time limit of ${limit} s becomes ${longest} s`]
+        : []),
       'its subscriptions are not in the list: it gets all types',
     ],
   };
@@ -80,6 +88,13 @@ function secretOf(value: unknown): string | undefined {
   const bytes = Buffer.from(typeof value === 'string' ? value : '');
   if (bytes.length < 24 || bytes.length > 64) return undefined;
   return `whsec_${bytes.toString('base64')}`;
+}
+
+/** A number of seconds, or such as Go writes them: `1h0m0s`. Undefined where it is none, or 0: the default of the service. */
+function secondsOf(given: unknown): number | undefined {
+  const [, hours = 0, minutes = 0, seconds = 0] =
+    /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?$/.exec(String(given)) ?? [];
+  return Math.ceil((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) || undefined;
 }
 
 /** So many in so many seconds, as whole ones a second. */

@@ -3,7 +3,8 @@ import { type Preset, presets } from '../../kernel/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
-import { type ListRoute, type RowOf, walkRows } from '../pages.ts';
+import { type ListRoute, type RowOf, walkPages, walkRows } from '../pages.ts';
+import { parseExactly } from '../parse-answer.ts';
 import { changedDelivery, comparedDelivery, deliveryOf } from './delivery.ts';
 
 /** One thing as a file has it. */
@@ -64,8 +65,16 @@ const eventTypes: Kind = {
   one: 'event type',
   key: ['type'],
   fields: { description: null, schema: null, sample: null, deprecated: false },
-  list: async (context, client) =>
-    (await all(context, client, 'GET /webhook/event-types')).map((row) => ({ id: row.type, row })),
+  // Numbers in schemas and samples keep their digits.
+  async list({ io }, client) {
+    const held: Held[] = [];
+    const route = 'GET /webhook/event-types';
+    for await (const { rows } of walkPages(io, client, { route, query: {} })) {
+      const types = rows.map((text) => parseExactly(text) as Row);
+      held.push(...types.map((row) => ({ id: String(row.type), row })));
+    }
+    return held;
+  },
   create: putType,
   change: (on, _held, _change, row) => putType(on, row),
   remove: (client, { id }) =>

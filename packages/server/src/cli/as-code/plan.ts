@@ -4,6 +4,7 @@ import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import { spellJson } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { printable } from '../table.ts';
 import { type Held, type Kind, nameOf, type Row, type Target } from './kinds.ts';
@@ -150,6 +151,7 @@ function canonical(value: unknown): string {
     if (Array.isArray(part)) {
       return part.every((one) => typeof one === 'string') ? part.toSorted() : part;
     }
+    if (typeof part === 'bigint') return `${part}n`;
     if (typeof part !== 'object' || part === null) return part;
     return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
@@ -159,7 +161,7 @@ function canonical(value: unknown): string {
 function shown(kind: Kind, name: string, value: unknown): string {
   const told = kind.compared?.[name]?.(value) ?? value;
   if (told == null || (Array.isArray(told) && told.length === 0)) return 'none';
-  return typeof told === 'string' ? maskUrl(told) : JSON.stringify(told);
+  return typeof told === 'string' ? maskUrl(told) : spellJson(told);
 }
 
 export function diffLines(steps: readonly Step[]): string[] {

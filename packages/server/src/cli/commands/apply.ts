@@ -12,6 +12,7 @@ import {
 } from '../as-code/plan.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { spellJson } from '../parse-answer.ts';
 import { printable } from '../table.ts';
 import { command, yesOption } from '../verb.ts';
 
@@ -86,7 +87,7 @@ async function printConfig(context: Context): Promise<void> {
       Object.fromEntries(
         names
           .filter((name) => row[name] !== undefined)
-          .filter((name) => JSON.stringify(row[name]) !== JSON.stringify(kind.fields[name]))
+          .filter((name) => spellJson(row[name]) !== spellJson(kind.fields[name]))
           .map((name) => [name, row[name]]),
       ),
     );

@@ -15,7 +15,7 @@ import { list } from '../list.ts';
 import { openApp, openMadeApp } from '../own-app.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { isBusy, isUnreachable, withRetries } from '../retry.ts';
-import { checkDays } from '../slice.ts';
+import { readTimes } from '../times.ts';
 import { unreadable as fileUnreadable } from '../upload.ts';
 import { optionsOf, type Verbs, verb, yesOption } from '../verb.ts';
 
@@ -61,14 +61,14 @@ const exportAudit = verb({
     ...optionsOf(exportFilters),
   ],
   async act(context, { after = 0, follow, ...query }) {
-    checkDays(query);
+    const times = readTimes(query, context.io.now());
     const client = await context.connect();
     // A token that is limited to tenants is told no places, and goes on by cursor.
     let from: { after: number; cursor?: string } = { after };
     let [hasBegun, isAway] = [false, false];
     for (;;) {
       const read = () =>
-        client.text('GET /audit', { query: { ...query, ...from, limit: maxPageRows } });
+        client.text('GET /audit', { query: { ...query, ...times, ...from, limit: maxPageRows } });
       try {
         const answer = hasBegun ? await withRetries(context.io, read) : await read();
         [hasBegun, isAway] = [true, false];

@@ -31,6 +31,8 @@ test.each([
   ['dlq ls --status =', ['pending', 'abandoned']],
   ['dlq ls --status = ab', ['abandoned']],
   ['dlq ls --status=ab', ['--status=abandoned']],
+  ['dlq ls --state=ab', ['--state=abandoned']],
+  ['dlq ls --state ab', ['abandoned']],
   ['dlq ret', ['retry', 'retries']],
   ['listen --mode re', ['reset', 'redirect']],
   ['analytics export --format ', ['csv', 'ndjson', 'parquet']],

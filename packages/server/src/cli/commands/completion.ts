@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { type Answers, fieldsOf } from '../fields.ts';
 import { printable } from '../table.ts';
 import { command, type WithAnswers } from '../verb.ts';
-import { ownWords } from '../words.ts';
+import { ownFlag, ownWords } from '../words.ts';
 
 /** What each script does: it asks `__complete` with the words that are typed. A line / there asks for names of files. */
 const scripts = {
@@ -117,7 +117,8 @@ function valueAt(
   const options = help.visibleOptions(command);
   const flags = options.map(({ long, description }): Name => [long ?? '', description]);
   if (isFlag) return flags;
-  const value = takenBy(options.find(({ long }) => long === flag));
+  const own = ownFlag(command, flag ?? '');
+  const value = takenBy(options.find(({ long }) => long === own));
   if (value !== null) return value;
   const argument = valueOfArgument(command);
   if (typeof argument === 'string') return argument;

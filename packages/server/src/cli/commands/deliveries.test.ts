@@ -38,3 +38,12 @@ test('deliveries ls asks with its filters and says how to see the rest', async (
     },
   ]);
 });
+
+test('deliveries ls asks from a span ago on with that end alone', async () => {
+  api.on('GET /webhook/deliveries', pages([]));
+  await cli('deliveries ls --from 2h');
+  expect(api.requests.at(-1)?.query).toMatchObject({
+    from: '2026-03-05T10:00:00.000000Z',
+    to: '2999-12-31',
+  });
+});

@@ -1,6 +1,6 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Chosen } from '../../kernel/view.ts';
-import { deadLetterStatuses } from '../../webhooks/values.ts';
+import { deadLetterStatuses, targetText } from '../../webhooks/values.ts';
 import { deadLetterFilters } from '../../webhooks/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -81,7 +81,7 @@ const show = call('GET /webhook/dlq/:id', {
     ['status', row.status],
     ...whereAny('waiting', row.waiting?.text),
     ['key', row.idempotency_key],
-    ['target', row.target],
+    ['target', targetText(row.target)],
     ['event', `${row.event_type} of ${row.tenant}, incident ${row.incident_id}`],
     ['endpoint', row.endpoint_id],
     ...whereAny('job', row.job_id),

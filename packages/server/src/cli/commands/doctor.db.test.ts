@@ -75,6 +75,8 @@ test('doctor looks for itself when no service answers', async () => {
   expect(looked.code).toBe(1);
   const all = findings(looked);
   expect(all[0]).toMatchObject({ check: 'service', found: 'The database does not answer.' });
+  // Its process answers: it is neither to be ended nor started a second time.
+  expect(all[0]).toMatchObject({ remedy: expect.stringMatching(/^It runs/), command: null });
   expect(severityOf(all, 'database')).toBe('ok');
   expect(severityOf(all, 'schema')).toBe('ok');
   expect(severityOf(all, 'counters')).toBe('ok');

@@ -73,10 +73,15 @@ async function examine(context: Context): Promise<Finding[]> {
     const isHere = await hasPlaceHere(context);
     if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
     const service = findingOf('service', detail, {
-      remedy: isHere
-        ? 'Start it. A process that runs and says nothing has to end first: kill -9 loses nothing of what was acknowledged. What follows was checked from this machine.'
-        : 'Start it, or run svcctl doctor on its machine.',
-      command: 'svcctl serve',
+      ...(answeringCodes.includes(code)
+        ? {
+            remedy: 'It runs: leave it. It goes on by itself once its database answers.',
+            command: null,
+          }
+        : {
+            remedy: isHere ? startHere : 'Start it, or run svcctl doctor on its machine.',
+            command: 'svcctl serve',
+          }),
     });
     return isHere ? [service, ...(await examineHere(context, true))] : [service];
   }
@@ -100,8 +105,12 @@ function findingsOf(answer: string): Finding[] {
   return parseAnswer(membersOf(answer).get('findings') ?? '[]') as Finding[];
 }
 
-/** Nobody answers, or the one who does has no database. */
-const awayCodes: readonly string[] = ['service_unreachable', 'database_unavailable', 'not_ready'];
+/** What a service answers that has no database. */
+const answeringCodes: readonly string[] = ['database_unavailable', 'not_ready'];
+const awayCodes: readonly string[] = ['service_unreachable', ...answeringCodes];
+
+const startHere =
+  'Start it. A process that runs and says nothing has to end first: kill -9 loses nothing of what was acknowledged. What follows was checked from this machine.';
 
 /** Whether this machine has the settings or the data folder of a service. */
 async function hasPlaceHere({ io }: Context): Promise<boolean> {

@@ -36,7 +36,7 @@ async function countLeft(context: Context): Promise<string | null> {
     const { connection } = await context.connect();
     if (connection.source !== 'local service') return null;
     const { io } = context;
-    const timeouts = { ...io.timeouts, answerMillis: leftMillis };
+    const timeouts = { ...io.timeouts, connectMillis: leftMillis, answerMillis: leftMillis };
     const client = createClient({ ...io, timeouts }, connection);
     const count = async (status: 'pending' | 'abandoned') => {
       const { total } = await client.json('GET /webhook/dlq', { query: { status, limit: 1 } });

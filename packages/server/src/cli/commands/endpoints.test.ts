@@ -159,8 +159,8 @@ test('endpoints enable and disable say what becomes of what waits', async () => 
 test.each<[string, Partial<Endpoint>]>([
   ['enabled', {}],
   ['degraded', { health: 'degraded' }],
-  ['polled', { type: 'pull' }],
-  ['waits for its poller', { type: 'pull', health: 'unpolled' }],
+  ['polled', { type: 'pull', url: 'pull:', name: 'SOC' }],
+  ['waits for its poller', { type: 'pull', url: 'pull:', health: 'unpolled' }],
   ['disabled', { enabled: false, disabled_reason: 'operator' }],
   ['disabled (410 Gone)', { enabled: false, disabled_reason: 'gone' }],
   [
@@ -175,7 +175,10 @@ test.each<[string, Partial<Endpoint>]>([
   api.on('GET /webhook/endpoints', pages([JSON.stringify(row)]));
   api.on('GET /webhook/endpoints/ep_1', json(row));
   const { stdout } = await cli('endpoints ls');
-  expect(stdout).toBe(`ep_1\tTX\thttps://hooks.acme.example/in\t*\t${state}\t0\n`);
+  const { url, name } = row;
+  expect(stdout).toBe(`ep_1\tTX\t${url}\t*\t${state}\t0\t${name ?? ''}\n`);
+  const wide = (await cli('endpoints ls -o wide', { isTerminal: true })).stdout;
+  expect(wide).toContain(row.type === 'pull' ? 'polled by its receiver' : 'hooks.acme.example/in');
   const shown = (await cli('endpoints show ep_1', { isTerminal: true })).stdout;
   const schedule = /^retry schedule +5, 60 s$/m;
   if (change.type === 'pull') expect(shown).not.toMatch(schedule);
@@ -297,6 +300,19 @@ test('endpoints show tells the last error first, how it answered, and what to lo
   expect(stderr).toContain("svcctl endpoints skip ep_1 --key 'case 1'");
   expect(stderr).toContain('svcctl dlq retry --all --status abandoned --endpoint ep_1');
   expect(await jsonOf('endpoints show ep_1 --json story')).toEqual({ story });
+
+  for (const [attempts, said] of [
+    [[], 'none: no attempt is remembered'],
+    [
+      story.attempts.slice(2),
+      'none: its newest attempts were delivered, and it has no dead letter',
+    ],
+  ] as const) {
+    const well = { ...story, last_error: null, dead_letters: [], blocked: [], attempts };
+    api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, story: well }));
+    const shown = await cli('endpoints show ep_1', { isTerminal: true });
+    expect(shown.stdout).toMatch(new RegExp(`^last error +${said}$`, 'm'));
+  }
 });
 
 test('endpoints skip names what was skipped, and what goes now', async () => {

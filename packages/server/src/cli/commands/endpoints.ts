@@ -41,6 +41,7 @@ const ls = list('GET /webhook/endpoints', {
     text('EVENTS', (row) => row.event_types.join(','), { givesWay: 1 }),
     { title: 'STATE', value: (row, now) => stateOf(row, now) },
     count('BACKLOG', (row) => row.backlog.count, { shown: backlogOf }),
+    text('NAME', 'name', { givesWay: 0 }),
   ],
   below: {
     none: 'No endpoints. Register one: svcctl endpoints create --tenant TENANT --url https://…',

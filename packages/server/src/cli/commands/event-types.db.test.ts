@@ -38,3 +38,18 @@ test('says of a report what does not fit', async () => {
   const { stderr } = await ok('incidents send --tenant TX --type order.unpaid');
   expect(stderr).toContain('Mind: type: order.unpaid is not in the catalogue of event types');
 });
+
+test('an integer that no number of JavaScript is keeps its digits in samples', async () => {
+  const sample = '{"n":9007199254740993,"m":[1,-9007199254740995]}';
+  await ok(`event-types set large.number --sample ${sample}`);
+  const { stdout } = await ok('export-config');
+  const put = (name: string, text: string) => writeFile(join(folder.path, name), text);
+  await put('exported.yaml', stdout);
+  expect((await ok('apply exported.yaml --dry-run')).stderr).toBe('Nothing differs.\n');
+  await put('larger.yaml', stdout.replace('9007199254740993', '9007199254740992'));
+  for (const name of ['larger', 'exported']) {
+    expect((await ok(`apply ${name}.yaml`)).stderr).toContain('~ event type large.number');
+  }
+  expect((await ok('event-types show large.number --json')).stdout).toContain(sample);
+  await ok('event-types rm large.number --yes');
+});

@@ -36,7 +36,8 @@ test('incidents ls passes its filters on, and says what became of the deliveries
   expect(JSON.parse((await ls('--json', 'id,delivery_counts')).stdout)).toEqual([
     { id: 'inc_1', delivery_counts: counts },
   ]);
-  expect(await ls('--from', '2026-03-01')).toMatchObject({ code: 2 });
+  await ls('--from', '2026-03-01');
+  expect(api.requests.at(-1)?.query).toMatchObject({ from: '2026-03-01', to: '2999-12-31' });
 });
 
 test('incidents send takes data as JSON, from a file and from stdin, and prints the id', async () => {

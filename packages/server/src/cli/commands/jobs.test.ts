@@ -110,9 +110,20 @@ test.each([
   ]);
 });
 
+test('jobs pause and resume change a count, which has no pace', async () => {
+  const progress = { done: 2, total: 5, unit: 'records' };
+  api.on('GET /jobs/cnt_1', json({ ...job, id: 'cnt_1', kind: 'count', progress }));
+  api.on('PATCH /enrichment/records/counts/cnt_1', json({}));
+  await cli('jobs pause cnt_1');
+  await cli('jobs resume cnt_1');
+  const changes = [{ state: 'paused' }, { state: 'running' }];
+  expect(sent('PATCH', '/enrichment/records/counts/cnt_1')).toEqual(changes);
+  await ends(cli('jobs resume cnt_1 --rate 50'), 2, ['a count has no --rate']);
+});
+
 test('jobs pause refuses what cannot be held', async () => {
   api.on('GET /jobs/exp_1', json(job));
   await ends(cli('jobs pause exp_1'), 2, [
-    'only bulk retries, bulk purges and replays can be paused',
+    'only counts, bulk retries, bulk purges and replays can be paused',
   ]);
 });

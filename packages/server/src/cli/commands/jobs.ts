@@ -21,7 +21,7 @@ const argument = ['<id>', 'the job’s id, as svcctl jobs ls prints it'] as cons
 const ls = list('GET /jobs', {
   summary: 'list the jobs of all kinds',
   description:
-    'Lists exports, retention runs, verifications, bulk retries and purges, replays, countings of dataset versions, the latest first: those of the kinds that the token may read.',
+    'Lists exports, retention runs, verifications, bulk retries and purges, replays, countings of dataset versions, counts of records, the latest first: those of the kinds that the token may read.',
   examples: [
     'svcctl jobs ls',
     'svcctl jobs ls --state running',
@@ -95,6 +95,7 @@ const show = call('GET /jobs/:id', {
 const roles: Readonly<Record<JobKindName, string>> = {
   export: 'exports',
   version: 'exports',
+  count: 'exports',
   run: 'retention',
   verification: 'retention',
   retry: 'api',
@@ -135,7 +136,7 @@ const wait = call('GET /jobs/:id', {
 const cancel = call('POST /jobs/:id/cancel', {
   summary: 'cancel jobs',
   description:
-    'Cancels exports, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
+    'Cancels exports, counts, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
   argument: ['<id...>', 'ids, as svcctl jobs ls prints them'],
   examples: ['svcctl jobs cancel exp_4fTq9Zx7Kq2LmN0p'],
   done: (id) => `Cancelled ${id}.`,
@@ -152,17 +153,21 @@ async function changeJob(
   if (kind === 'replay') await client.json('PATCH /webhook/replays/:id', input);
   else if (kind === 'retry' || kind === 'purge') {
     await client.json('PATCH /webhook/dlq/jobs/:id', input);
+  } else if (kind === 'count') {
+    const { state, rate } = body;
+    if (rate != null) throw usage(`${id}: a count has no --rate.`);
+    await client.json('PATCH /enrichment/records/counts/:id', { params: { id }, body: { state } });
   } else {
-    const what = 'only bulk retries, bulk purges and replays can be paused';
+    const what = 'only counts, bulk retries, bulk purges and replays can be paused';
     throw usage(`${id} is of the kind ${kind}: ${what}.`);
   }
   return client.json('GET /jobs/:id', { params: { id } });
 }
 
 const pause = call('GET /jobs/:id', {
-  summary: 'hold a bulk retry, a bulk purge or a replay',
+  summary: 'hold a count, a bulk retry, a bulk purge or a replay',
   description:
-    'Holds a bulk retry, a bulk purge or a replay where it is. What it has done stays so; jobs of other kinds cannot be held.',
+    'Holds a count, a bulk retry, a bulk purge or a replay where it is. What it has done stays so; jobs of other kinds cannot be held.',
   argument,
   examples: ['svcctl jobs pause rpl_4fTq9Zx7Kq2LmN0p'],
   read: (_context, client, _options, id) => changeJob(client, id, { state: 'paused' }),
@@ -173,7 +178,7 @@ const pause = call('GET /jobs/:id', {
 const resume = call('GET /jobs/:id', {
   summary: 'let a held job go on',
   description:
-    'Lets a bulk retry, a bulk purge or a replay go on that was held. --rate changes its pace, also of one that runs.',
+    'Lets a count, a bulk retry, a bulk purge or a replay go on that was held. --rate changes its pace, also of one that runs.',
   argument,
   examples: [
     'svcctl jobs resume rpl_4fTq9Zx7Kq2LmN0p',

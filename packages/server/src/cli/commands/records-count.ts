@@ -1,22 +1,25 @@
+import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
-import { addCounts } from '../../records/view.ts';
 import { call } from '../act.ts';
 import type { Client, RouteAnswer, RouteQuery } from '../client.ts';
 import type { Context } from '../context.ts';
+import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
-import { createProgress } from '../progress.ts';
-import { withRetries } from '../retry.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
 
 export const count = call('GET /enrichment/records/count', {
   summary: 'count records, also those that fit a where',
   description:
-    'Counts records: at once by the counters, or with --kind, --source or --where by reading, stretch by stretch. What is stored meanwhile is not counted.',
+    'Counts records: at once by the counters, or with --kind, --source or --where by reading. What takes longer becomes a job, which goes on when this command ends. What is stored meanwhile is not counted.',
   examples: [
     `svcctl records count --tenant TX --month 2026-03 --where 'score >= 0.9'`,
     `svcctl records count --tenant TX --dataset training --where 'not exists(label)' --json count`,
   ],
-  options: [...sliceOptions, datasetOption],
+  options: [
+    ...sliceOptions,
+    datasetOption,
+    ['--job', 'count in a job from the start, which reads everything'],
+  ],
   check: checkDays,
   read: walkCount,
   more: (counted) => [countText(counted)],
@@ -30,32 +33,35 @@ export function countText({ count: found, looked, bytes }: Counted): string {
   return `${numberOf(found, 'record')}${of} (${formatBytes(bytes)})`;
 }
 
-/** Counts stretch by stretch, and adds them up. */
+/** Counts at once if one stretch is enough, and else, or when asked to, by a job that goes on without this command. */
 export async function walkCount(
-  { io }: Context,
+  context: Context,
   client: Client,
-  query: RouteQuery<'GET /enrichment/records/count'>,
+  { job, ...query }: RouteQuery<'GET /enrichment/records/count'> & { job?: true },
 ): Promise<Counted> {
-  const read = (cursor?: string) =>
-    client.json('GET /enrichment/records/count', {
-      query: { ...query, ...(cursor !== undefined && { cursor }) },
-    });
-  let all: Counted = await read();
-  const progress = createProgress(io, {
+  const first = job ? null : await client.json('GET /enrichment/records/count', { query });
+  if (first?.next_cursor === null) return first;
+  const started = await client.json('POST /enrichment/records/count', { body: query });
+  const { id } = started;
+  const ended = await followJob(context, client, {
+    route: 'GET /enrichment/records/counts/:id',
+    started,
     label: 'counting',
-    total: 0,
+    far: ({ looked, total }) => ({ done: looked, total }),
+    describe: (looked, _total, { count: found }) =>
+      `${numberOf(found, 'record')} of ${numberOf(looked, 'record')}`,
     speed: () => '',
-    describe: (looked) => `${numberOf(all.count, 'record')} of ${numberOf(looked, 'record')}`,
+    waits: ({ state, error }) => [
+      state === 'waiting' ? `It waits, and goes on by itself: ${error}` : null,
+      state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
+    ],
+    role: 'exports',
+    goesOn: `The count goes on without this command. Look: svcctl jobs wait ${id}`,
   });
-  try {
-    while (all.next_cursor !== null) {
-      progress.update(all.looked, 0);
-      const cursor = all.next_cursor;
-      const page = await withRetries(io, () => read(cursor));
-      all = addCounts(all, page);
-    }
-  } finally {
-    progress.clear();
+  const { count: found, bytes, looked, state, error } = ended;
+  if (state !== 'completed') {
+    const how = state === 'failed' ? `failed: ${error}` : 'was cancelled.';
+    throw new AppError('job_failed', { detail: `${id} ${how}` });
   }
-  return all;
+  return { count: found, bytes, looked, searched_to: null, next_cursor: null };
 }

@@ -28,6 +28,11 @@ const receipt = answerOf('POST /enrichment/erase', {
   cold_count: 1,
   segments_rewritten: 1,
   not_found: ['e3'],
+  versions_changed: 3,
+  versions: [
+    { id: 'ver_1', name: 'spring' },
+    { id: 'ver_2', name: 'summer' },
+  ],
   erased_at: '2026-03-05T10:00:01.000000Z',
   objects_removed_after: '2026-03-05T10:15:01.000000Z',
   remains: [
@@ -50,6 +55,7 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
   expect(done.code).toBe(0);
   expect(done.stdout).toContain('erased                  2 records\n');
   expect(done.stdout).toContain('not found               e3\n');
+  expect(done.stdout).toMatch(/^versions concerned +3: spring, summer and 1 more$/m);
   expect(done.stdout).toMatch(/remains \(objects\) +until 2026-03-05 10:15:01 UTC: The replaced/);
   expect(done.stdout).toMatch(/remains \(wal\) +The log stays/);
   expect(sent('POST', '/enrichment/erase').at(-1)).toEqual({
@@ -112,6 +118,8 @@ describe('with --receipt', () => {
     const told = 'Look: svcctl retention move mov_9';
     const read = () => cli('records erase --receipt mov_9', { typed: '' });
     await ends(read(), 0, /^to erase +2 records$/m, [told]);
+    api.on(route, json({ ...receipt, state: null, erased_at: null }));
+    await ends(read(), 0, /^to erase +2 records$/m, ['Its records were not begun.']);
     api.on(route, json({ ...receipt, state: 'failed', erased_at: null }));
     await ends(read(), 1, /^to erase +2 records$/m, ['the records are still there']);
   });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { countWithNames } from '../../retention/values.ts';
 import { readSubject } from '../../retention/view.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
@@ -119,6 +120,7 @@ function subjectOf(text: string): { field: string; value: string } {
 /** Says of an erasure that it goes on. Throws `move_failed` when it failed. */
 function tellUndone({ dry_run: isDry, state, id, erased_at: at }: Receipt): string | null {
   if (isDry || at !== null) return null;
+  if (state === null) return 'Its records were not begun. If nobody is at it, erase once more.';
   const look = `Look: svcctl retention move ${id}`;
   if (state !== 'failed') return `It is still at work. ${look}`;
   const detail = `The erasure failed; the records are still there. ${look}`;
@@ -138,6 +140,9 @@ function receiptFacts(receipt: Receipt): Facts {
     ['tenant', receipt.tenant],
     ['store', store ?? 'all'],
     ...whereAny('days', from && `${from} … ${to}`),
+    ['tags removed', formatCount(receipt.tags_removed)],
+    ['versions concerned', countWithNames(receipt.versions_changed, receipt.versions)],
+    ['export files removed', countWithNames(receipt.exports_removed, receipt.exports)],
     ...incidentFacts(receipt.incidents),
     [
       'not found',

@@ -39,6 +39,7 @@ const delay = described({
   },
 });
 const label = described({
+  present: exactly(0.9),
   distinct: 24,
   values: ['late', 'ok\u001b[31m', 'x', 'y'].map((value, n) => ({
     value,
@@ -68,14 +69,14 @@ const answer: Fields = {
   fitting: null,
 };
 
-test('fields is a table of what is typical on a terminal', async () => {
+test('fields is a table of what is typical on a terminal, whose shares are all of the records', async () => {
   api.on('GET /enrichment/fields', json(answer));
   const words = 'records fields --tenant TX --store DFW --month 2001-03';
   const { stdout, stderr } = await cli(words, { isTerminal: true });
   expect(stdout).toBe(
     'FIELD  TYPE    PRESENT  TYPICAL\n' +
       'delay  number  80 % ±3  50.12 (5.123 … 95.12)\n' +
-      'label  text      100 %  late 40 %, ok [31m 30 %, x 20 % of 24 values\n',
+      'label  text       90 %  late 40 %, ok [31m 30 %, x 20 % of 24 values\n',
   );
   expect(stderr).toBe('2 fields · a sample of 10,000 of 93,233 records\n');
   expect(api.requests[0]?.query).toEqual({ tenant: 'TX', store: 'DFW', month: '2001-03' });

@@ -71,7 +71,7 @@ function withError({ share, low, high }: { share: number; low: number; high: num
 const namedValues = 3;
 
 /** What is typical of a field: the middle of its numbers and where nine of ten lie, or its most frequent values. */
-function typicalOf({ numbers, values, distinct, present }: Described): string | null {
+function typicalOf({ numbers, values, distinct }: Described): string | null {
   if (numbers !== null && distinct > values.length) {
     const at = (percent: number) =>
       shortNumber(numbers.quantiles.find((one) => one.percent === percent)?.value ?? 0);
@@ -82,7 +82,7 @@ function typicalOf({ numbers, values, distinct, present }: Described): string | 
   if (first.count === 1 && distinct > namedValues) return `all different, such as ${first.value}`;
   const named = values
     .slice(0, namedValues)
-    .map(({ value, share }) => `${value} ${formatShare(share / Math.max(present.share, 1e-9))}`);
+    .map(({ value, share }) => `${value} ${formatShare(share)}`);
   return distinct > namedValues
     ? `${named.join(', ')} of ${numberOf(distinct, 'value')}`
     : named.join(', ');

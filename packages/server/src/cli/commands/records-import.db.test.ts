@@ -171,7 +171,6 @@ describe('svcctl records import', () => {
       duplicates: 0,
       rejected_count: 0,
       rejected: [],
-      held: [],
     });
     expect(await jsonOf('records ls --tenant T --json')).toEqual([]);
     await ends(cli('records import history/2024/*.parquet'), 0, '2\t300\t300\t0\t0\n');
@@ -183,7 +182,7 @@ describe('svcctl records import', () => {
     expect(await jsonOf('records ls --tenant T --json count,digest')).toEqual(sums);
   });
 
-  test('--check tells what would be new, known, rejected and in conflict, and what days hold', async () => {
+  test('--check tells what would be new, known, rejected and in conflict', async () => {
     await copy(
       `select * replace (if(n = 5, -1, n) as n, if(n = 6, 'a/b', store) as store) from (${flights('T', 305)})
        union all by name select *, 'nan'::double as x from (${flights('T', 1)}) where n < 1`,
@@ -194,7 +193,6 @@ describe('svcctl records import', () => {
       /conflict +1 +mixed\.parquet:6 +a record with this identity is stored with other content/,
       /field_invalid +1 +mixed\.parquet:7 +store must be/,
       /json_invalid +1 +mixed\.parquet:306 /,
-      /T +DFW +2024-03 +304 +1 +1 +300\n/,
     ]);
     expect(stdout, stderr).toBe('1\t306\t5\t298\t3\n');
     expect(await jsonOf('records ls --tenant T --json count')).toEqual([{ count: 300 }]);
@@ -217,13 +215,7 @@ describe('svcctl records import', () => {
     await ok('retention run --tenant COLD --yes');
     expect(await jsonOf('records ls --tenant COLD --json tier')).toEqual([{ tier: 'cold' }]);
     const same = await ok('records import cold.parquet --check --json');
-    expect(JSON.parse(same.stdout)).toMatchObject({
-      accepted: 0,
-      duplicates: 20,
-      held: [
-        { tenant: 'COLD', month: '2024-03', rows: 20, days: 1, held_days: 1, held_records: 20 },
-      ],
-    });
+    expect(JSON.parse(same.stdout)).toMatchObject({ accepted: 0, duplicates: 20 });
     await copy(
       flights('COLD', 21).replace('range as n', 'greatest(range, 1) as n'),
       'cold2.parquet',
@@ -234,7 +226,6 @@ describe('svcctl records import', () => {
       duplicates: 19,
       rejected_count: 1,
       rejected: [{ row: 1, code: 'conflict' }],
-      held: [{ tenant: 'COLD', held_days: 1, held_records: 20 }],
     });
   });
 
@@ -261,12 +252,17 @@ describe('svcctl records import', () => {
   test('says what a token may not do', async () => {
     const pipeline = await service.makeToken({ preset: 'pipeline', tenants: ['T'] });
     await copy(flights('U', 3), 'foreign.parquet');
-    await ends(cli('records import foreign.parquet --check', { token: pipeline.token }), 7, /^/, [
-      'tenant_not_allowed',
-    ]);
-    await ends(cli('records import history --check', { token: pipeline.token }), 0, /^/, [
-      'this token may not read, so what the days hold already is not told',
-    ]);
+    await ends(
+      cli('records import foreign.parquet --check', { token: pipeline.token }),
+      7,
+      '1\t3\t0\t0\t3\n',
+      ['tenant_not_allowed'],
+    );
+    await ends(
+      cli('records import history --check', { token: pipeline.token }),
+      0,
+      '2\t300\t0\t300\t0\n',
+    );
     const reader = await service.makeToken({ preset: 'support-readonly' });
     await ends(cli('records import history', { token: reader.token }), 4, ['scope_missing']);
   });
@@ -324,6 +320,19 @@ describe('before anything is sent', () => {
     await writeFile(pathOf('nonsense.parquet'), 'PAR1nonsense');
     await refused(words, code, [message]);
   });
+});
+
+test('what is to be a number is stored as one, and a row in which it is none is rejected', async () => {
+  const rows = ['1,2024-01-01T00:00:00Z,0.50', '2,2024-01-01T00:00:00Z,n/a'];
+  await writeFile(pathOf('scores.csv'), ['event_id,occurred_at,score', ...rows].join('\n'));
+  const words = 'records import scores.csv --set tenant=NUM --set store=S';
+  const { stderr } = await cli(`${words} --number score`, { columns: 300 });
+  expect(stderr).toMatch(/json_invalid +1 +scores\.csv:2 .*what --number makes a number is none/);
+  const found = await cli('records show --tenant NUM --where score>=0.5 --ndjson');
+  expect(found.stdout).toContain('"enrichment":{"score":0.50}');
+  await writeFile(pathOf('scores.csv'), ['event_id,occurred_at,score', rows[0]].join('\n'));
+  const asText = await cli(`${words} --check`);
+  expect(asText.stderr).toContain('note: what looks like a number becomes text in score');
 });
 
 test('the recipe of docs/importing.md does what it says', async () => {

@@ -33,7 +33,9 @@ test('a file is sent in bounded requests, and rejected rows are told by their nu
   await writeRows(rowsOfBatch + 20_000);
   const rejected = [{ index: 0, code: 'conflict', message: 'Other.' }];
   api.on('POST /enrichment/records', answer(5, 2, rejected));
-  const { stdout } = await ends(cli('records import a.ndjson --json'), 7, /^{/);
+  const { stdout, stderr } = await ends(cli('records import a.ndjson --json'), 7, /^{/);
+  // It ran to its end.
+  expect(stderr).not.toContain('are stored before this');
   const requests = sent();
   expect(requests[0]?.[0]).toBe('0');
   expect(requests.at(-1)?.[1]).toBe(String(rowsOfBatch + 19_999));
@@ -47,6 +49,21 @@ test('a file is sent in bounded requests, and rejected rows are told by their nu
     accepted: 5 * requests.length,
     rejected: requests.map(([first]) => ({ file: 'a.ndjson', row: Number(first) + 1 })),
   });
+});
+
+test.each([
+  ['{"event_id":"1","kind":"2","score":"0.5"}', 'kind, scroe'],
+  // A whole enrichment is sent as it is.
+  ['{"event_id":"1","enrichment":{"score":"0.5"}}', 'score, kind, scroe'],
+])('what --number names and %s has not beside its fields is told', async (line, names) => {
+  await writeFile(join(folder.path, 'a.ndjson'), `${line}\n`);
+  api.on('POST /enrichment/records', answer(1));
+  const words = 'records import a.ndjson --number score';
+  await ends(cli(`${words} --number kind --number scroe`), 0, '1\t1\t1\t0\t0\n', [
+    `note: --number ${names}: no line of NDJSON that was read has such a key beside its fields\n`,
+  ]);
+  const { stderr } = await cli(words);
+  expect(stderr.includes('note: --number')).toBe(names.startsWith('score'));
 });
 
 test('a request is sent again while the service is busy, and what it stored before counts as new', async () => {

@@ -7,12 +7,13 @@ import { importFormats, type RecordField, recordFields } from '../../records/val
 import type { Context } from '../context.ts';
 import { formatDuration } from '../format.ts';
 import { usage } from '../help.ts';
-import { type FoundFile, openFiles } from '../import/find-files.ts';
-import { findHeld, type HeldLeaf } from '../import/find-held.ts';
-import { noteRejects, printTotals, type Totals } from '../import/report.ts';
+import { type FoundFile, noteUnused, openFiles } from '../import/find-files.ts';
+import { noteRejects, type Totals, totalColumns } from '../import/report.ts';
 import { batchesOf, sendDays } from '../import/send-days.ts';
 import { sendFile } from '../import/send-file.ts';
+import { printObject } from '../output.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
+import { createTable } from '../table.ts';
 import { unreadable } from '../upload.ts';
 import { type Own, verb } from '../verb.ts';
 
@@ -53,6 +54,11 @@ export const importFiles = verb({
     ),
     repeated('--set <field=value>', 'the value of a field in all records (repeatable)', pair),
     repeated('--skip <column>', 'leave this column out (repeatable)', (text) => text),
+    repeated(
+      '--number <column>',
+      'a key of the enrichment whose text is a number, to the letter (repeatable)',
+      (text) => text,
+    ),
     ['--check', 'store nothing, and tell what would be new, known, rejected or in conflict'],
     new Option(
       '--resume <file>',
@@ -78,6 +84,7 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       columns: Object.fromEntries(options.map ?? []),
       values: Object.fromEntries(options.set ?? []),
       skipped: options.skip ?? [],
+      ...(options.number && { numbers: options.number }),
       timeUnit: options.timeUnit,
     };
     const importer = await app.openImporter({ delimiter, mapping, signal: io.signal });
@@ -94,7 +101,6 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       const client = await context.connect();
       // A service that answers now is waited for when it goes away later.
       await client.json('GET /me', {});
-      const days = isCheck ? app.createDayTally(io.now()) : undefined;
       const resume =
         options.resume === undefined
           ? undefined
@@ -107,7 +113,7 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       for (const batch of batchesOf(files, { firstRow, isCheck })) {
         const { parts, isTyped } = batch;
         const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
-        const sending = { batch, totals, days, onRows, note };
+        const sending = { batch, totals, isCheck, onRows, note };
         if (isTyped) await sendDays(context, client, importer, sending);
         for (const [number, { file, from, until }] of parts.entries()) {
           const isFirst = from === firstRow(file);
@@ -121,7 +127,6 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
               note,
               firstRow: from,
               rest: isTyped ? number : undefined,
-              onLines: (lines) => days?.add(lines),
               onRows: (rows) => progress.show(file, seen + rows),
               onAnswered: async (rows) => resume?.note(file, rows),
             });
@@ -137,12 +142,11 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
         }
       }
       progress.clear();
+      if (totals.rows > 0) noteUnused(context, importer, { files, numbers: options.number ?? [] });
       if (passed > 0)
         context.note(
           `note: ${numberOf(passed, 'row')} were answered before, as ${options.resume} says`,
         );
-      const held = days && (await findHeld(context, client, days.leaves()));
-      await report(context, totals, { options, held, elapsedMillis: io.now() - startedAt });
     } catch (error) {
       if (!isCheck && totals.accepted > 0) {
         context.note(
@@ -153,6 +157,7 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
     } finally {
       await importer.close();
     }
+    await report(context, totals, { options, elapsedMillis: io.now() - startedAt });
   },
 });
 
@@ -199,21 +204,17 @@ function progressOf(context: Context, files: readonly FoundFile[]) {
   };
 }
 
-/** Prints the sums, what is rejected and, of a check, what the days hold already. Throws `records_rejected`. */
+/** Prints the sums, and what is rejected. Throws `records_rejected`. */
 async function report(
   context: Context,
   totals: Totals,
   {
     options: { check, json },
-    held,
     elapsedMillis,
-  }: {
-    options: { check?: true; json?: true };
-    held: HeldLeaf[] | undefined;
-    elapsedMillis: number;
-  },
+  }: { options: { check?: true; json?: true }; elapsedMillis: number },
 ): Promise<void> {
-  await printTotals(context, totals, { json, held });
+  if (json) await printObject(context, JSON.stringify(totals), json);
+  else await createTable(context, totalColumns).write([totals]);
   noteRejects(context, totals);
   const { files, rows, accepted, duplicates, rejected_count: rejected } = totals;
   const is = check ? 'would be ' : '';

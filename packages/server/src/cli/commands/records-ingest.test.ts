@@ -151,7 +151,21 @@ test('a connection cut on the way is exit 5', async () => {
   });
   await ends(run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' }), 5, [
     'the connection was cut (service_unreachable)',
+    'Sending the same again does no harm',
   ]);
+  await cut.close();
+});
+
+test('a file is not called unreadable when the service refuses it early, and is then gone', async () => {
+  let calls = 0;
+  const cut = await startReceiver((request, response) => {
+    calls += 1;
+    if (calls === 1) problem(503, 'database_full', 'Full.')(undefined, response);
+    else request.socket.destroy();
+  });
+  await writeFile(join(folder.path, 'large.ndjson'), Buffer.alloc(20_000_000, 97));
+  const file = join(folder.path, 'large.ndjson');
+  await ends(run(['records', 'ingest', file], { env: cut.env }), 5, ['(service_unreachable)']);
   await cut.close();
 });
 

@@ -35,8 +35,24 @@ test('records ls walks all pages and is a table with totals on a terminal', asyn
   );
   expect(stderr).toBe('2 leaves · 45,332 records · 21.8 MB · 34 % covered\n');
   expect(api.requests.map(({ query }) => query)).toEqual([
-    { tenant: 'TX', limit: '500' },
-    { tenant: 'TX', limit: '500', cursor: 'c1' },
+    { tenant: 'TX', limit: '200' },
+    { tenant: 'TX', limit: '199', cursor: 'c1' },
+  ]);
+});
+
+test('records ls has 200 rows on a terminal and says that there are more, and all in a pipe', async () => {
+  const many = Array.from({ length: 200 }, (_, n) => leaf(`S${n}`, 1, 1));
+  api.on('GET /enrichment/datasets', pages(many, [leaf('T', 1, 1)]));
+  const shown = await cli('records ls', { isTerminal: true });
+  expect(shown.stdout.trimEnd().split('\n')).toHaveLength(1 + 200);
+  expect(shown.stderr).toBe(
+    'the first 200 leaves · 200 records · 96.0 kB · 100 % covered · more: --all\n',
+  );
+  const lines = async (line: string, isTerminal: boolean) =>
+    (await cli(line, { isTerminal })).stdout.trimEnd().split('\n').length;
+  expect([await lines('records ls --all', true), await lines('records ls', false)]).toEqual([
+    1 + 201,
+    201,
   ]);
 });
 

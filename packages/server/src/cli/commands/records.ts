@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
 import { spanMillis, usage, wholeNumber } from '../help.ts';
-import { allOption, list, printPages } from '../list.ts';
+import { allOption, list, moreText, printPages } from '../list.ts';
 import { createRowPrinter, printObject } from '../output.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
 import type { Column } from '../table.ts';
@@ -44,16 +44,19 @@ const ls = list('GET /enrichment/datasets', {
     level: { help: 'what a row is (default: month)', choices: levels },
     q: { value: 'prefix', help: 'only names at that level that begin so' },
   },
+  limit: { rows: 200, onPipe: Number.POSITIVE_INFINITY },
   columns: ({ level }: { level?: Level }) => datasetColumns(level ?? 'month'),
   sums: ['count', 'bytes', 'covered'],
   /** `42 leaves · 512,991 records · 246 MB · 12 % covered`. */
-  below({ printed, sums: { count = 0, bytes = 0, covered = 0 } }, { level = 'month' }) {
+  below({ printed, hasMore, sums }, { level = 'month' }) {
+    const { count = 0, bytes = 0, covered = 0 } = sums;
     if (printed === 0) return 'No records yet that match. Store some: svcctl records ingest FILE';
     return [
-      numberOf(printed, ...levelNouns[level]),
+      `${hasMore ? 'the first ' : ''}${numberOf(printed, ...levelNouns[level])}`,
       numberOf(count, 'record'),
       formatBytes(bytes),
       `${formatShare(count === 0 ? null : covered / count)} covered`,
+      ...(hasMore ? [moreText] : []),
     ].join(' · ');
   },
 });
@@ -159,7 +162,7 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
 const find = verb({
   summary: 'find the records of an event by its id',
   description:
-    'Finds the records with an event id, in whatever tenant, store and month they are. Cold data is found at once. Hot data is searched a million records a request, so a tenant makes it faster.',
+    'Finds the records with an event id, in whatever tenant, store and month they are. Hot records have an index of their event ids, and segments say which events they may hold, so no tenant is needed.',
   argument: ['<event-id>', 'the event id, as it was sent'],
   examples: [
     'svcctl records find fl-0812',

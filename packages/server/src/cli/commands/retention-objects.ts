@@ -25,7 +25,7 @@ export const forget = call('POST /retention/forget', {
   asks: {
     foresee: ({ problem, versions_changed: versions }) => [
       `${problem}.`,
-      ...(versions > 0 ? [`${numberOf(versions, 'dataset version')} lost records.`] : []),
+      ...(versions > 0 ? [`${numberOf(versions, 'dataset version')} may have lost records.`] : []),
     ],
     question: (_, { tenant, lost }) => `Give up ${numberOf(lost.count, 'record')} of ${tenant}?`,
     name: ({ tenant }) => tenant,

@@ -107,3 +107,13 @@ test('schedules show tells what it delivered, and why its last run failed', asyn
   // The cron of a schedule is in UTC for whoever looks at it.
   expect(local.stdout).toContain('(UTC)');
 });
+
+test('schedules show tells of a delivered run whose file was erased since, and of no error', async () => {
+  const error = 'Records of its slice were erased on request.';
+  const created_at = '2026-03-05T02:00:00.000000Z';
+  const last_run = { id: 'exp_1', state: 'erased', rows: 7, created_at, error };
+  api.on('GET /exports/schedules/sch_1', json({ ...made, last_run }));
+  const { stdout } = await cli('schedules show sch_1', { isTerminal: true, columns: 140 });
+  expect(stdout).toMatch(/^since then +Records of its slice were erased/m);
+  expect(stdout).not.toMatch(/^error/m);
+});

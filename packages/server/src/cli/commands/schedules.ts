@@ -76,7 +76,8 @@ function facts(row: Schedule, times: Times): Facts {
     ...whereAny('fit no column', last?.misfits == null ? null : formatCount(last.misfits)),
     ...whereAny('skipped', last?.skipped == null ? null : formatCount(last.skipped)),
     ...whereAny('its folder', last?.delivered_to),
-    ...whereAny('error', last?.error),
+    // A run whose file was erased since had gone well.
+    ...whereAny(last?.state === 'erased' ? 'since then' : 'error', last?.error),
     ['made', `${moment(row.created_at, times)} by ${row.created_by}`],
   ];
 }

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/database.ts';
 import { use } from '../../../test/use.ts';
+import type { Finding } from '../../checks/contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { ends, type RunOptions, run, useFolder } from '../testing/run.ts';
 
@@ -15,21 +16,56 @@ const serve = (flags: string[], { env, ...options }: RunOptions) => {
   return run(['serve', ...flags], { env: { ...own, ...quiet, ...env }, ...options });
 };
 
-test.each([
-  ['a first start into a log prints no sign-in link', false, [], false],
-  ['a start on a terminal does', true, [], true],
-  ['a start that is told to does', false, ['--print-sign-in'], true],
-])('%s', async (_name, isTerminal, flags, isPrinted) => {
+/** Starts the service and stops it once it says where its admin token is. Returns all that it said. */
+async function start(options: RunOptions = {}, flags: string[] = []) {
   const stop = new AbortController();
   let said = '';
   const onStdout = (text: string) => {
     said += text;
     if (said.includes('Admin token')) stop.abort();
   };
-  const { code, stderr } = await serve(flags, { isTerminal, signal: stop.signal, onStdout });
+  const { code, stderr } = await serve(flags, { ...options, signal: stop.signal, onStdout });
   expect(said, stderr).toContain('svcctl runs at http://127.0.0.1:');
   expect([0, 130]).toContain(code);
-  expect(/sign-in[?]code=\w{32}/.test(said + stderr)).toBe(isPrinted);
+  return said + stderr;
+}
+
+test.each([
+  ['a first start into a log prints no sign-in link', false, [], false],
+  ['a start on a terminal does', true, [], true],
+  ['a start that is told to does', false, ['--print-sign-in'], true],
+])('%s', async (_name, isTerminal, flags, isPrinted) => {
+  const said = await start({ isTerminal }, flags);
+  expect(/sign-in[?]code=\w{32}/.test(said)).toBe(isPrinted);
+});
+
+test('a data folder keeps to the database of its service, and another one leaves its token', async () => {
+  await start();
+  const token = await readFile(join(folder.path, 'admin-token'), 'utf8');
+  const env = { SVC_DATA_DIR: folder.path };
+  const { pathname, host } = new URL(db.url);
+  const refusal = ['DATABASE_URL is not set', `uses the database ${pathname.slice(1)} at ${host}`];
+  await ends(run(['serve'], { env }), 2, '', [...refusal, 'settings_invalid']);
+  await ends(run(['version', '--check-schema'], { env }), 2, '', refusal);
+  const make = ['tokens', 'create', '--local', '--name', 'x', '--preset', 'admin'];
+  await ends(run(make, { env }), 1, '', ['its DATABASE_URL']);
+  const looked = await run(['doctor', '--local', '--json'], { env });
+  const found = JSON.parse(looked.stdout).find(({ check }: Finding) => check === 'database');
+  expect(found).toMatchObject({ severity: 'problem' });
+  for (const text of refusal) expect(found.found).toContain(text);
+  expect(existsSync(join(folder.path, 'postgres'))).toBe(false);
+
+  const other = await createTestDatabase();
+  try {
+    await start({ env: { DATABASE_URL: other.url } });
+  } finally {
+    await other.drop();
+  }
+  expect(await readFile(join(folder.path, 'admin-token'), 'utf8')).not.toBe(token);
+  const kept = (await readdir(folder.path)).filter((name) => name.startsWith('admin-token.'));
+  expect(await Promise.all(kept.map((name) => readFile(join(folder.path, name), 'utf8')))).toEqual([
+    token,
+  ]);
 });
 
 test('a start under systemd tells it where requests are answered', async () => {
@@ -63,6 +99,16 @@ test('a start that is told to stop while it waits for its database ends with 0',
   const { code, stderr } = await ended;
   expect(code, stderr).toBe(0);
 });
+
+test.runIf(existsSync('/dev/full'))(
+  'a full disk is no wrong setting: the unit starts again',
+  async () => {
+    // Whatever is written there finds no space left.
+    await symlink('/dev/full', join(folder.path, 'database'));
+    const said = ['database_full', folder.path, /is full [(][0-9]+ MB free[)]/, 'ENOSPC'];
+    await ends(serve([], {}), 5, '', said);
+  },
+);
 
 test('serve names a setting that is wrong, with exit 2, before it starts anything', async () => {
   await ends(run(['serve'], { env: { SVC_PORTT: '1' } }), 2, [

@@ -92,9 +92,12 @@ function recordLines(records: NonNullable<Overview['records']>): Line[] {
   return [
     {
       name: 'RECORDS',
-      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${numberOf(tenants, 'tenant')}`,
+      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${numberOf(tenants, 'tenant')} · svcctl records ls`,
     },
-    { name: 'TODAY', text: `${formatCount(today.count)} ${bars(hours.count.slice(-24))}${change}` },
+    {
+      name: 'TODAY',
+      text: `${formatCount(today.count)} ${bars(hours.count.slice(-24))}${change} · svcctl records show --tenant TENANT --order newest`,
+    },
   ];
 }
 
@@ -121,14 +124,12 @@ function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: nu
   const delivered = sum(day.delivered);
   const tries = delivered + sum(day.failed) + sum(day.abandoned);
   const since = oldest === null ? '' : ` · oldest ${formatRelative(oldest, nowMillis)}`;
+  const deliveries =
+    tries === 0
+      ? 'none in 24 h'
+      : `${formatCount(delivered)} in 24 h ${bars(day.delivered)} · ${formatShare(delivered / tries)} of attempts`;
   return [
-    {
-      name: 'DELIVERIES',
-      text:
-        tries === 0
-          ? 'none in 24 h'
-          : `${formatCount(delivered)} in 24 h ${bars(day.delivered)} · ${formatShare(delivered / tries)} of attempts`,
-    },
+    { name: 'DELIVERIES', text: `${deliveries} · svcctl deliveries ls` },
     {
       name: 'DEAD LETTERS',
       text:
@@ -147,15 +148,21 @@ function verificationText(
   { verification }: NonNullable<Overview['retention']>,
   nowMillis: number,
 ): string {
-  if (verification === null) return 'none yet';
-  const { ok, problem_count: problems, segments_total: segments, finished_at: at } = verification;
+  if (verification === null) return 'none yet · svcctl retention verify';
+  const {
+    id,
+    ok,
+    problem_count: problems,
+    segments_total: segments,
+    finished_at: at,
+  } = verification;
   const outcome =
     ok === null
       ? 'not finished'
       : ok
         ? `equal · ${numberOf(segments ?? 0, 'segment')}`
         : numberOf(problems, 'difference');
-  return `${outcome} · ${formatRelative(at, nowMillis)}`;
+  return `${outcome} · ${formatRelative(at, nowMillis)} · svcctl retention verify ${id}`;
 }
 
 function workText({ id, state, tenant, done, total }: Overview['work'][number]): string {

@@ -80,6 +80,17 @@ test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe
   );
 });
 
+test('tokens show tells what the list has of one, and knows no other', async () => {
+  api.on('GET /tokens', json({ data: [{ ...row, id: 'tok_2' }, row], next_cursor: null }));
+  await ends(
+    cli('tokens show tok_1', { isTerminal: true }),
+    0,
+    /^id +tok_1\nname +ops\n.*created +2026-03-05 10:00:00 UTC, 2 h ago\nexpires +never\n.*made by +boss\n$/s,
+  );
+  await ends(cli('tokens get tok_1 --json id,name'), 0, '{"id":"tok_1","name":"ops"}\n');
+  await ends(cli('tokens show tok_3'), 3);
+});
+
 test.each([
   ['y\n', 0, 1, /Revoked tok_1\.\n$/],
   ['n\n', 130, 0, /\(interrupted\)\n$/],

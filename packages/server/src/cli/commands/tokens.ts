@@ -1,17 +1,35 @@
+import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { type Preset, presets, scopes } from '../../kernel/values.ts';
 import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
+import { factLines, moment, printDetails, timesOf } from '../details.ts';
 import { formatRelative } from '../format.ts';
 import { spanMillis, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
 import { type App, openMadeApp } from '../own-app.ts';
+import { shownText } from '../table.ts';
 import { jsonOption, type Verbs, verb } from '../verb.ts';
 
 const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
+
+const columns = [
+  word('ID', 'id'),
+  text('NAME', 'name'),
+  text('SCOPES', (row) => row.scopes.join(',')),
+  text('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+  text('FROM', (row) => row.addresses?.join(',') ?? 'anywhere'),
+  ago('CREATED', 'created_at'),
+  ago('EXPIRES', 'expires_at', {
+    shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
+  }),
+  ago('LAST USED', 'last_used_at'),
+  // Whoever is limited to tenants is not told of makers that are not.
+  word('MADE BY', (row) => row.creator?.name ?? (row.tenants === null ? 'this machine' : null)),
+];
 
 const ls = list('GET /tokens', {
   summary: 'list the access tokens',
@@ -26,21 +44,41 @@ const ls = list('GET /tokens', {
     ['--unused-days <days>', 'only those that nobody has used for so long', wholeNumber(1)],
   ],
   query: ({ unusedDays }: { unusedDays?: number }) => ({ unused_days: unusedDays }),
-  columns: [
-    word('ID', 'id'),
-    text('NAME', 'name'),
-    text('SCOPES', (row) => row.scopes.join(',')),
-    text('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
-    text('FROM', (row) => row.addresses?.join(',') ?? 'anywhere'),
-    ago('CREATED', 'created_at'),
-    ago('EXPIRES', 'expires_at', {
-      shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
-    }),
-    ago('LAST USED', 'last_used_at'),
-    // Whoever is limited to tenants is not told of makers that are not.
-    word('MADE BY', (row) => row.creator?.name ?? (row.tenants === null ? 'this machine' : null)),
-  ],
+  columns,
   below: { one: 'token', next: 'end one: svcctl tokens revoke ID' },
+});
+
+const show = verb({
+  summary: 'show one access token',
+  description: 'Shows one access token that is not revoked; never the token itself.',
+  argument: ['<id>', 'the token’s id, as svcctl tokens ls prints it'],
+  examples: [
+    'svcctl tokens show tok_4fTq9Zx7Kq2LmN0p',
+    'svcctl tokens show tok_4fTq9Zx7Kq2LmN0p --json scopes',
+  ],
+  options: [jsonOption],
+  answers: 'GET /tokens data',
+  async act(context, { json }, id) {
+    const { data } = await (await context.connect()).json('GET /tokens', {});
+    const token = data.find((row) => row.id === id);
+    if (token === undefined) throw new AppError('token_not_found');
+    const times = timesOf(context);
+    const moments = new Map([
+      ['CREATED', token.created_at],
+      ['EXPIRES', token.expires_at],
+      ['LAST USED', token.last_used_at],
+    ]);
+    const lines = () =>
+      factLines(
+        context,
+        columns.map((column) => [
+          column.title.toLowerCase(),
+          moment(moments.get(column.title) ?? null, times) ??
+            shownText(column, token, times.nowMillis),
+        ]),
+      );
+    await printDetails(context, JSON.stringify(token), { json, lines });
+  },
 });
 
 /** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
@@ -164,4 +202,4 @@ function overlapOf(text: string): number {
   return span / 1000;
 }
 
-export const tokens: Verbs = { create, ls, revoke, rotate };
+export const tokens: Verbs = { create, ls, show, revoke, rotate };

@@ -61,6 +61,11 @@ describe('versions create', () => {
     ]);
   });
 
+  test('ends with 6 when no record fits', async () => {
+    offerVersion({ ...counting, state: 'failed', count: 0, error: 'No record fits.' });
+    await ends(cli(create), 6, ['ver_1 is empty: No record fits (dataset_empty)']);
+  });
+
   test('says on Ctrl-C that the counting goes on', async () => {
     const interrupt = new AbortController();
     offerVersion(counting);

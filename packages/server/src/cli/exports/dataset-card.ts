@@ -69,7 +69,7 @@ export function datasetCard({
     '|---|---|',
     ...columns.map(({ name: column, type }) => `| ${cell(column)} | ${cell(typeText(type))} |`),
     '',
-    `\`${restColumn}\` has what fits no other column, as JSON: ${formatCount(misfits)} rows have such. \`manifests/\` proves each file (\`svcctl exports verify --file FILE --manifest MANIFEST\`), \`statistics.json\` summarizes the columns, and \`sha256sum -c SHA256SUMS\` checks them all.`,
+    `\`${restColumn}\` has what fits no other column, as JSON, and which members are null: ${formatCount(misfits)} rows have more than nulls there. \`manifests/\` proves each file (\`svcctl exports verify --file FILE --manifest MANIFEST\`), \`statistics.json\` summarizes the columns, and \`sha256sum -c SHA256SUMS\` checks them all.`,
   ];
   return `---\n${head.join('\n')}\n---\n\n${text.join('\n')}\n`;
 }

@@ -7,9 +7,10 @@ import type { Context } from '../context.ts';
 import { formatBytes, shellQuote } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { interrupted, isUnreachable } from '../retry.ts';
+import { Broken } from '../send.ts';
 import { type DownloadRequest, download, report, safeName } from './download.ts';
 import { askedOf, assertHasFile, type ExportJob } from './jobs.ts';
-import { Broken, openAnswer } from './open-answer.ts';
+import { openAnswer } from './open-answer.ts';
 import { openPartFile, type Sink } from './part-file.ts';
 
 type Manifest = RouteAnswer<'GET /exports/:id/manifest'>;

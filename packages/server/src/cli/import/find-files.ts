@@ -52,6 +52,7 @@ export async function openFiles(
   }
   assertMapped(files);
   noteDifferences(context, files);
+  noteNumbers(context, files);
   return files;
 }
 
@@ -103,6 +104,26 @@ function assertMapped(files: readonly FoundFile[]): void {
   throw new AppError('columns_unmapped', {
     detail: `${numberOf(faulty.length, 'file')} of ${formatCount(files.length)} cannot be mapped, so nothing was sent. ${told.join('\n')}`,
   });
+}
+
+/** Says which columns of CSV become text although they look like numbers, which no comparison with a number finds. */
+function noteNumbers(context: Context, files: readonly FoundFile[]): void {
+  const names = [...new Set(files.flatMap(({ source }) => source.numberLike ?? []))];
+  if (names.length === 0) return;
+  const text = `note: what looks like a number becomes text in ${names.join(', ')}, and no comparison with a number finds it; see --number`;
+  context.note(printable(text));
+}
+
+/** Says of which keys `--number` has made nothing in the lines of NDJSON: what is in them is known once they are read. */
+export function noteUnused(
+  context: Context,
+  { numbered }: Importer,
+  { files, numbers }: { files: readonly FoundFile[]; numbers: readonly string[] },
+): void {
+  const unused = numbers.filter((name) => !numbered.has(name));
+  if (unused.length === 0 || files.every(({ format }) => format !== 'ndjson')) return;
+  const text = `note: --number ${unused.join(', ')}: no line of NDJSON that was read has such a key beside its fields`;
+  context.note(printable(text));
 }
 
 /** Says which files have other columns than the first of their format. Each is imported as it is. */

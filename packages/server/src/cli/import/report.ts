@@ -1,10 +1,8 @@
 import type { IngestAnswer } from '../../contract.ts';
-import { formatCount, numberOf } from '../../kernel/values.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { printObject } from '../output.ts';
-import { createTable, noteTable } from '../table.ts';
-import type { HeldLeaf } from './find-held.ts';
+import { noteTable } from '../table.ts';
 
 /** A row that was rejected, by its number in its file, from 1. */
 type RejectedRow = { file: string; row: number; code: string; message: string };
@@ -21,7 +19,6 @@ export type Totals = {
 };
 
 const mostListed = 1000;
-const mostTold = 20;
 
 /** Adds what became of the rows of a file from `firstRow` on, which counts from 0. */
 export function addAnswer(
@@ -39,43 +36,12 @@ export function addAnswer(
 }
 
 const { count } = columnsOf<Totals>();
-const totalColumns = [
+export const totalColumns = [
   count('FILES', 'files'),
   count('ROWS', 'rows'),
   count('NEW', 'accepted'),
   count('KNOWN', 'duplicates'),
   count('REJECTED', 'rejected_count'),
-];
-
-export async function printTotals(
-  context: Context,
-  totals: Totals,
-  { json, held }: { json: true | undefined; held: HeldLeaf[] | undefined },
-): Promise<void> {
-  if (json) {
-    await printObject(context, JSON.stringify({ ...totals, held }), json);
-    return;
-  }
-  await createTable(context, totalColumns).write([totals]);
-  if (held === undefined) return;
-  if (held.length === 0) context.note('No day of these rows holds records already.');
-  else {
-    noteTable(context, heldColumns, held.slice(0, mostTold));
-    if (held.length > mostTold) {
-      context.note(`… and ${numberOf(held.length - mostTold, 'leaf', 'leaves')} more`);
-    }
-  }
-}
-
-const leaf = columnsOf<HeldLeaf>();
-const heldColumns = [
-  leaf.text('TENANT', 'tenant'),
-  leaf.text('STORE', 'store'),
-  leaf.word('MONTH', 'month'),
-  leaf.count('ROWS', 'rows'),
-  leaf.count('DAYS', 'days'),
-  leaf.count('DAYS THAT HOLD RECORDS', 'held_days'),
-  leaf.count('RECORDS THERE', 'held_records'),
 ];
 
 type Reason = { code: string; rows: number; first: string; message: string };
@@ -84,7 +50,7 @@ const reasonColumns = [
   reason.word('CODE', 'code'),
   reason.count('ROWS', 'rows'),
   reason.text('FIRST', 'first'),
-  reason.text('MESSAGE', 'message'),
+  reason.text('MESSAGE OF THE FIRST', 'message'),
 ];
 
 /** Says by code which rows were rejected, and where the first one of them is. */

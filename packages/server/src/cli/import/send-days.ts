@@ -87,8 +87,8 @@ export function* batchesOf(
 type Sending = {
   readonly batch: Batch;
   readonly totals: Totals;
-  /** What a check notes days in; nothing is stored then. */
-  readonly days?: ReturnType<typeof import('../../app.ts')['createDayTally']> | undefined;
+  /** Whether nothing is stored. */
+  readonly isCheck: boolean;
   /** Is told how many more rows are stored or known. */
   readonly onRows: (rows: number) => void;
   readonly note: (text: string) => void;
@@ -113,7 +113,7 @@ export async function sendDays(
   if (stretches.length === 0) return;
   const staged = [...(await stage.fill(stretches))];
   const some = { atOnce: sendersAtOnce, signal: context.io.signal };
-  const free = await sideBySide(sending.days ? [] : staged, some, ([tenant, leaves]) =>
+  const free = await sideBySide(sending.isCheck ? [] : staged, some, ([tenant, leaves]) =>
     planTenant(client, { tenant, leaves, note: sending.note }),
   );
   const known = await sideBySide([...(await stage.weigh(free))], some, ([tenant, days]) =>
@@ -122,9 +122,6 @@ export async function sendDays(
   const { taken, knownRows } = await stage.take(known);
   sending.totals.duplicates += knownRows;
   sending.onRows(knownRows);
-  for (const { tenant, days } of knownRows > 0 ? known : []) {
-    for (const day of days) sending.days?.addDay({ tenant, ...day });
-  }
   await sideBySide(taken, some, async ({ tenant, rows }) => {
     const isStored =
       rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));

@@ -13,7 +13,6 @@ type Sending = {
   readonly totals: Totals;
   /** Whether nothing is stored. */
   readonly isCheck: boolean;
-  readonly onLines: (lines: Buffer) => void;
   /** How many rows of the file are passed over, because they were answered before. */
   readonly firstRow: number;
   /** The number of the file whose rows the stage has kept, if only those are sent. */
@@ -80,7 +79,7 @@ function waitSeconds(error: ApiError | AppError, tries: number): number {
 /** Sends the rows of a file from one on, and yields after each request what became of its rows. */
 async function* sendFrom(
   client: Client,
-  { file, isCheck, onLines, from, rest, onRows }: Sending & { from: number },
+  { file, isCheck, from, rest, onRows }: Sending & { from: number },
 ): AsyncGenerator<{ rows: number; answer: IngestAnswer }> {
   const pieces = file.source.records(from, rest);
   try {
@@ -92,7 +91,6 @@ async function* sendFrom(
         let bytes = 0;
         while (next.done !== true && batch.rows < batchRows && bytes < batchBytes) {
           const { text, rows } = next.value;
-          onLines(text);
           yield text;
           batch.rows += rows;
           bytes += text.length;

@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { listen } from '../../../test/listen.ts';
 
 /** A network that breaks: between the command line and the service itself. */
 type CuttingProxy = {
@@ -14,17 +15,14 @@ export async function startCuttingProxy(
   { cuts, after }: { cuts: RegExp; after: (connection: number) => number },
 ): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
-  const sockets = new Set<Socket>();
   let connections = 0;
   let cutCount = 0;
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
     let left = Number.POSITIVE_INFINITY;
     for (const socket of [near, far]) {
-      sockets.add(socket);
       socket.on('error', () => {});
       socket.on('close', () => {
-        sockets.delete(socket);
         near.destroy();
         far.destroy();
       });
@@ -47,13 +45,6 @@ export async function startCuttingProxy(
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cutCount: () => cutCount,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { port: own, close } = await listen(server);
+  return { url: `http://127.0.0.1:${own}`, cutCount: () => cutCount, close };
 }

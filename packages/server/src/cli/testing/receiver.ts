@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../../../test/listen.ts';
 import { newAccessToken } from '../../kernel/ids.ts';
 import { basePath } from '../../kernel/values.ts';
 
@@ -55,8 +55,8 @@ export async function startReceiver(
       problem(404, 'route_not_found', 'There is no such path.')(received, response);
     else await handler(received, response);
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port, close } = await listen(server);
+  const url = `http://127.0.0.1:${port}`;
   const token = newAccessToken();
   return {
     url,
@@ -68,10 +68,7 @@ export async function startReceiver(
       handlers.clear();
       requests.length = 0;
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

@@ -56,6 +56,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     timeouts: {
       connectMillis: 5000,
       answerMillis: 5000,
+      silentMillis: 5000,
       idleMillis: 5000,
       completionMillis: 5000,
       ...options.timeouts,

@@ -1,8 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { type Chosen, paramsOf } from '../../kernel/view.ts';
-import type { BulkAction } from '../../webhooks/values.ts';
+import { type BulkAction, targetText } from '../../webhooks/values.ts';
 import { bulkFilters } from '../../webhooks/view.ts';
 import { doEach } from '../act.ts';
 import type { RouteAnswer, RouteInput } from '../client.ts';
@@ -10,9 +9,10 @@ import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { shellQuote } from '../format.ts';
-import { spanMillis, usage, wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { createRowPrinter } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
+import { readTime } from '../times.ts';
 import { type Given, optionsOf, verb, yesOption } from '../verb.ts';
 import { type BulkJob, leftAlone, tellBulkEnd } from './bulk-jobs.ts';
 import type { DeliveryRow } from './deliveries.ts';
@@ -66,7 +66,7 @@ export const purge = verb({
     'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE',
     'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE dlv_070t1x2y3Kq2LmN0pAbCdF --yes',
     'svcctl dlq purge --all --status abandoned --older-than 30d --dry-run',
-    'svcctl dlq purge --all --status abandoned --tenant TX --type incident. --yes',
+    'svcctl dlq purge --all --status abandoned --tenant TX --type "incident.*" --yes',
   ],
   options: [...bulkOptions, ['--json', 'with --all: print the job as JSON']],
   async act(context, options: Options, ids) {
@@ -115,7 +115,9 @@ async function retryEach(
     if (json) await printer.write([text]);
     else {
       const { target } = parseAnswer(text) as DeliveryRow;
-      context.note(`Retry queued for ${id} (${target}). The drainer sends it when it runs.`);
+      context.note(
+        `Retry queued for ${id} (${targetText(target)}). The drainer sends it when it runs.`,
+      );
     }
   });
   if (json) await printer.end();
@@ -218,25 +220,3 @@ const groupColumns = [
   word('ENDPOINT', 'endpoint_id'),
   target('TARGET', 'target'),
 ];
-
-/**
- * Reads the time of an option: an RFC 3339 time, a day (`edge` says which end of it), or a span ago such as 2h. Throws
- * `usage_invalid`.
- */
-export function readTime(
-  flag: string,
-  text: string | undefined,
-  { nowMillis, edge }: { nowMillis: number; edge: 'first' | 'last' },
-): string | undefined {
-  if (text === undefined) return undefined;
-  const ago = spanMillis(text, /^(\d{1,5})([mhd])$/);
-  if (ago !== null) return formatMicros((nowMillis - ago) * 1000);
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  const time = isDay
-    ? `${text}T${edge === 'first' ? '00:00:00.000000' : '23:59:59.999999'}Z`
-    : text;
-  if (parseInstant(time) !== null) return time;
-  throw usage(
-    `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
-  );
-}

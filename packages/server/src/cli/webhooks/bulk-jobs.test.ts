@@ -60,15 +60,19 @@ test('dlq job shows what became of a job, with the command that lists the rows o
   const settled = (await cli('dlq job rty_1', { isTerminal: true })).stdout;
   expect(settled).toMatch(/23 delivered +svcctl.*\n1 retried since\n/);
   expect(settled).not.toContain('still under way');
+  api.on('GET /webhook/dlq/jobs/rty_1', json({ ...waiting, state: 'paused' }));
+  const paused = (await cli('dlq job rty_1', { isTerminal: true })).stdout;
+  expect(paused).toMatch(/--outcome waits_for_breaker\npaused/);
+  expect(paused).not.toContain('still under way');
 });
 
 test('dlq jobs lists retries and purges, and what became of them', async () => {
-  const purge = { ...job, id: 'prg_1', action: 'purge', event_type: 'incident.' };
+  const purge = { ...job, id: 'prg_1', action: 'purge', event_type: 'incident.*' };
   api.on('GET /webhook/dlq/jobs', json({ data: [purge, waiting], next_cursor: null }));
   const { stdout } = await cli('dlq jobs');
   const at = '2026-03-05T11:00:00.000000Z';
   expect(stdout).toBe(
-    `purge\tprg_1\trunning\t0\t1204\t0\tstatus=abandoned type=incident.\tops\t${at}\t0 discarded · nobody has looked yet\n` +
+    `purge\tprg_1\trunning\t0\t1204\t0\tstatus=abandoned type=incident.*\tops\t${at}\t0 discarded · nobody has looked yet\n` +
       `retry\trty_1\tcompleted\t24\t24\t0\tstatus=abandoned\tops\t${at}\t24 re-armed · 1 failed again · 23 wait for the breaker · still under way\n`,
   );
 });

@@ -68,7 +68,7 @@ export const endpointOptions = [
   ],
   [
     '--header <header...>',
-    'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
+    'more for each request, as "Authorization: Bearer …" or "Authorization: Basic user:password", or @FILE with one a line; "Name:" takes it away',
   ],
 ] as const;
 type EndpointOptions = Given<typeof endpointOptions>;

@@ -109,7 +109,8 @@ type Story = NonNullable<Endpoint['story']>;
 type Attempt = Story['attempts'][number];
 
 /** The last error in words, where it is to be seen, and how its answer began. */
-function lastErrorOf({ last_error: last }: Story, nowMillis: number): string {
+function lastErrorOf({ last_error: last, attempts }: Story, nowMillis: number): string {
+  if (last === null && attempts.length === 0) return 'none: no attempt is remembered';
   if (last === null) return 'none: its newest attempts were delivered, and it has no dead letter';
   const answer = last.answer === null || last.answer.trim() === '' ? '' : `: ${last.answer.trim()}`;
   const told = fitText(printable(`${outcomeOf(last)}${answer}`), 200);

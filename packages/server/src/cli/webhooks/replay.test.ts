@@ -90,6 +90,17 @@ describe('after a yes', () => {
     expect(sent('POST', at)[1]).toEqual({ ...asked, since: '2026-03-05T10:00:00.000000Z' });
   });
 
+  test('tells no more of what is under way once the last look has seen all of it', async () => {
+    api.on(`POST ${at}`, inTurn(preview, job));
+    const delivered = { ...outcome, counts: { delivered: 1234 } };
+    api.on('GET /webhook/replays/rpl_1', inTurn({ ...ended, outcome: delivered }));
+    expect((await cli(`${command} --yes`)).stderr).toContain('✓ 1,234 queued · 1,234 delivered.');
+    const some = { ...outcome, counts: { delivered: 1233 } };
+    api.on(`POST ${at}`, inTurn(preview, job));
+    api.on('GET /webhook/replays/rpl_1', inTurn({ ...ended, outcome: some }));
+    expect((await cli(`${command} --yes`)).stderr).toContain('1,233 delivered · still under way.');
+  });
+
   test('of one that ends before anybody has looked says how many are queued', async () => {
     api.on(`POST ${at}`, inTurn(preview, job));
     api.on('GET /webhook/replays/rpl_1', inTurn({ ...ended, outcome: null }));

@@ -9,8 +9,8 @@ import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { noteTable } from '../table.ts';
+import { readTime } from '../times.ts';
 import { verb, yesOption } from '../verb.ts';
-import { readTime } from './bulk-all.ts';
 import { doPreviewed } from './previewed-job.ts';
 
 type Answer = RouteAnswer<'POST /webhook/endpoints/:id/replay'>;

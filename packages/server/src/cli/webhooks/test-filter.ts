@@ -51,7 +51,11 @@ export const testFilter = call('POST /webhook/filters/test', {
       '--payload <json>',
       'JSON as receivers get it, {"type", "timestamp", "data"}, also with "store": @file, or - for stdin',
     ],
-    ['--limit <incidents>', 'how many of the newest are looked at (default: 100)', wholeNumber(1)],
+    [
+      '--limit <incidents>',
+      'how many of the newest are looked at, up to 100 (default: 100)',
+      wholeNumber(1),
+    ],
     ['--json', 'print the whole answer as JSON'],
   ],
   check: ({ tenant }, id) => {

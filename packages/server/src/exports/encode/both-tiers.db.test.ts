@@ -66,46 +66,6 @@ async function exportCsv(
   }
 }
 
-const slices: Own[] = [
-  {},
-  { store: 'b' },
-  { from: '2001-02-01', until: '2001-03-01' },
-  { from: '2001-01-31', until: '2001-02-02', store: 'A' },
-  { kind: '' },
-  { kind: '\u{FEFF}marked', store: 'A' },
-  { source: '=1+1' },
-  { from: '2010-01-01', until: '2011-01-01' },
-];
-/** Slices of a tenant; in what forms they are written is up to the tests of formats. */
-async function exportAll(tenant: string) {
-  const all = [];
-  for (const slice of slices) all.push(await exportCsv({ tenant, ...slice }));
-  return all;
-}
-
-const moves = {
-  'some days': { lastDay: '2001-01-31', id: 'seg_1' },
-  'every other record of a day, so that late ones are hot': {
-    firstDay: '2001-02-01',
-    lastDay: '2001-02-01',
-    filter: 'bytes % 2 = 0',
-    id: 'seg_2',
-  },
-  'every other store': { filter: `store = 'b' or store = '"q"'`, id: 'seg_3' },
-  'the rest, so that days lie in several segments': { id: 'seg_4' },
-};
-
-test('an export is the same bytes while its records move from tier to tier', async () => {
-  const texts = Array.from({ length: 160 }, (_, n) => awkwardRecord('T', n).text);
-  await ingest(db, cold, [texts]);
-  const hot = await exportAll('T');
-  expect(hot[0]?.rowCount).toBe(160);
-  for (const [name, move] of Object.entries(moves)) {
-    expect(await freeze(db, cold, { tenant: 'T', ...move }), name).toBe(true);
-    expect(await exportAll('T'), name).toEqual(hot);
-  }
-});
-
 const fine: CutOptions = { firstRows: 2, chunkRows: 5, chunkBytes: 2_000, smallRows: 3 };
 
 const formats = [{}, { format: 'ndjson' }, { format: 'parquet', header: false }] as const;

@@ -74,6 +74,15 @@ const shapes: Record<string, FileOptions> = {
   'parquet of some columns': { ...base, format: 'parquet', columns: ['kind', 'occurred_at'] },
   'parquet of paths': { ...base, format: 'parquet', columns: paths },
 };
+const slices: Partial<Slice>[] = [
+  { store: 'b' },
+  { from: '2001-02-01', until: '2001-03-01' },
+  { from: '2001-01-31', until: '2001-02-02', store: 'A' },
+  { kind: '' },
+  { kind: '\u{FEFF}marked', store: 'A' },
+  { source: '=1+1' },
+  { from: '2010-01-01', until: '2011-01-01' },
+];
 /** Every file as it was when all was hot. */
 const files = new Map<string, Buffer>();
 
@@ -419,8 +428,14 @@ test('every file is the same bytes while its records move from tier to tier', as
       expect(bytes.equals(are.get(name) ?? Buffer.alloc(0)), `${name} ${how}`).toBe(true);
     }
   };
+  const csv: FileOptions = { ...base, format: 'csv', columns: exportColumns };
+  const writeSlices = () =>
+    Promise.all(slices.map(async (own) => String(await write(csv, { own: { ...slice, ...own } }))));
+  const asHot = await writeSlices();
+  expect(new Set(asHot).size).toBe(slices.length);
   for (const [place, move] of Object.entries(moves)) {
     expect(await freeze(db, cold, { tenant: 'T', ...move }), place).toBe(true);
+    expect(await writeSlices(), place).toEqual(asHot);
     await expectSame(Object.entries(shapes), { how: place });
     await expectSame(plain, { way: { cut: fine }, how: `cut finely, ${place}` });
     // How the shapes differ does not depend on where the parts lie: all are tried where a part has every kind of row.

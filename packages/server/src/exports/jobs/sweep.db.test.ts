@@ -8,13 +8,13 @@ import { planOf, testOnOneServer, untilLockWaits } from '../../../test/one-serve
 import { onGone } from '../../app/retention.ts';
 import { createLog } from '../../platform/log.ts';
 import { type Connection, onlyRow } from '../../platform/postgres/database.ts';
-import type { Gone } from '../../records/index.ts';
+import { type Gone, hasLost } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
 import { findNextJob } from './hold-queries.ts';
 import { jobFolder, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
 import { cancelOpenJob, lockQueue, pruneJobs } from './queries.ts';
-import { hasLost, noteGoneExports, sweep } from './sweep.ts';
+import { noteGoneExports, sweep } from './sweep.ts';
 import { useTestExports } from './testing/test-exports.ts';
 
 const exports = useTestExports();
@@ -38,8 +38,8 @@ async function completed(): Promise<string> {
 const days = [{ store: 'A', day: '2001-03-01' }];
 const noteGone = (connection: Connection, more: Partial<Gone> = {}) =>
   noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null, ...more });
-const gone = (more?: Partial<Gone>) =>
-  exports.db.transaction((connection) => noteGone(connection, more));
+const gone = async (more?: Partial<Gone>) =>
+  (await exports.db.transaction((connection) => noteGone(connection, more))).length;
 async function orphans(prefix = ''): Promise<string[]> {
   const found: string[] = [];
   await findOrphans(exports.db, exports.cold.store, [prefix], {
@@ -209,6 +209,25 @@ test('an erasure removes the files that hold what it erases, and no others', asy
   expect(await gone()).toBe(0);
   await clean();
   expect(await exports.keys()).toEqual([]);
+});
+
+test('an erasure names the files that it removes, and those that were fetched, also before they went', async () => {
+  const id = await completed();
+  const { file_name: name } = await exports.job(id);
+  await exports.db.query(sql`
+    insert into audit_log (token_name, action, target, tenant) values ('ops', 'export.download', ${id}, 'T'),
+      ('bot', 'export.download', ${id}, 'T'), ('ops', 'export.delete', ${id}, 'T')`);
+  const erase = (day: string) =>
+    exports.db.transaction((connection) =>
+      onGone(connection, { tenant: 'T', kind: 'erase', days: [{ store: 'A', day }], window: null }),
+    );
+  const downloads = [{ id, name, at: expect.any(String), by: ['bot', 'ops'] }];
+  const first = await erase('2001-03-01');
+  expect(first).toMatchObject({ exportsRemoved: 1, exports: [{ id, name }], downloads });
+  expect(await erase('2001-03-01')).toMatchObject({ exportsRemoved: 0, exports: [], downloads });
+  await exports.db.query(sql`
+    update exports set slice = jsonb_set(slice::jsonb, '{from}', '"2001-03-02"') where id = ${id}`);
+  expect(await erase('2001-03-01')).toMatchObject({ downloads: [] });
 });
 
 test('a job that begins while records are erased ends after it began', async () => {

@@ -4,9 +4,10 @@ import { isFenced, type StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
-import type { DayWindow, Gone } from '../../records/index.ts';
+import { type Gone, type GoneEffects, hasLost, type Named } from '../../records/index.ts';
 import { dropPlaceSecrets, listDeliveries } from './delivery-queries.ts';
-import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
+import { endJobs, type JobDays, listFetched, listWithRecords } from './erasure-queries.ts';
+import { type JobId, jobFolder } from './job.ts';
 import * as queries from './queries.ts';
 
 type SweepContext = {
@@ -67,26 +68,43 @@ const causes = {
 
 /**
  * Ends the jobs, and removes the files, whose slices have days that lose records. Runs in the transaction that lets the
- * records go; a job that is made meanwhile waits for it and pins what is left. Returns how many files were removed.
+ * records go; a job that is made meanwhile waits for it and pins what is left. Returns the exports whose files are removed.
  */
-export async function noteGoneExports(connection: Connection, gone: Gone): Promise<number> {
+export async function noteGoneExports(connection: Connection, gone: Gone): Promise<Named[]> {
   const { tenant, kind } = gone;
   await queries.lockQueue(connection, tenant);
-  const jobs = await queries.listWithRecords(connection, tenant);
-  const ids = jobs
-    .filter(({ slice, first_day: first, last_day: last }) => {
-      // A run of a schedule may be of any day; once it is cut, its parts tell which.
-      const days = first === null || last === null ? {} : { from: first, until: dayAfter(last) };
-      return hasLost({ ...slice, ...days }, gone);
-    })
-    .map(({ id }) => id);
-  if (ids.length === 0) return 0;
-  return queries.endJobs(connection, {
+  const jobs = await listWithRecords(connection, tenant);
+  const ids = jobs.filter((job) => mayHave(job, gone)).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  return endJobs(connection, {
     tenant,
     ids,
-    text: `${causes[kind]}. Start the export again without them.`,
-    fileText: `${causes[kind]}, so its file was removed. Start the export again without them.`,
+    text: {
+      job: `${causes[kind]}. Start the export again without them.`,
+      run: `${causes[kind]}. The next run delivers what is left.`,
+    },
+    fileText: {
+      job: `${causes[kind]}, so its file was removed. Start the export again without them.`,
+      run: `${causes[kind]}, so its file was removed. What was delivered stays where it is.`,
+    },
   });
+}
+
+/** Whether a job may have records that go. A run of a schedule may be of any day; once it is cut, its parts tell which. */
+function mayHave({ slice, first_day: first, last_day: last }: JobDays, gone: Gone): boolean {
+  const days = first === null || last === null ? {} : { from: first, until: dayAfter(last) };
+  return hasLost({ ...slice, ...days }, gone);
+}
+
+/** The exports with some of these records whose files were fetched, as far as the audit log knows, the latest first. */
+export async function listGoneDownloads(
+  connection: Connection,
+  gone: Gone,
+): Promise<NonNullable<GoneEffects['downloads']>> {
+  const fetched = await listFetched(connection, gone.tenant);
+  return fetched
+    .filter((job) => mayHave(job, gone))
+    .map(({ id, name, at, by }) => ({ id, name, at, by }));
 }
 
 /** Folders in which schedules may have delivered some of these records, the newest first, so many at most. */
@@ -101,21 +119,3 @@ export function listGoneDeliveries(connection: Connection, gone: Gone): Promise<
 }
 
 const mostDeliveries = 1000;
-
-/** Whether any of these days belongs to the slice. It may end a file that lost nothing, but misses none that did. */
-export function hasLost(slice: PinnedJobSlice, { days }: Pick<Gone, 'days'>): boolean {
-  const windows = slice.dataset === undefined ? null : (slice.tags?.[slice.dataset] ?? []);
-  return days.some(
-    ({ store, day }) =>
-      (slice.store === undefined || slice.store === store) &&
-      (slice.from === undefined || day >= slice.from) &&
-      (slice.until === undefined || day < slice.until) &&
-      (windows === null || windows.some((window) => isIn(window, { store, day }))),
-  );
-}
-
-function isIn(window: DayWindow, { store, day }: { store: string; day: string }): boolean {
-  return (
-    (window.store === null || window.store === store) && day >= window.from && day < window.until
-  );
-}

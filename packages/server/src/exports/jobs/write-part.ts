@@ -57,19 +57,16 @@ async function storePart(
   const objectKey = partKey(job, part.number);
   await write((connection) => startPart(connection, job, { number: part.number, objectKey }));
   const path = join(dir, 'part');
-  const begun = store.beginPut?.(objectKey, path, signal);
-  const onBytes = (bytes: number) => begun?.grown(bytes);
   let mayCount = false;
   try {
     const slice = { ...job.slice, range: part.range };
-    const written = await writeRows(context, slice, { ...call, path, onBytes });
+    const written = await writeRows(context, slice, { ...call, path });
     const { rows, sha256, layout } = written;
     const digest =
       written.digest === null || isReadBack(part, job)
         ? await proveRows(context, slice, { ...call, ...written, path })
         : written.digest;
-    if (begun === undefined) await store.put(objectKey, path, signal, { mayTake: true });
-    else await begun.finish();
+    await store.put(objectKey, path, signal, { mayTake: true });
     const done: DonePart = {
       number: part.number,
       object_key: objectKey,
@@ -85,7 +82,6 @@ async function storePart(
     await write((connection) => finishPart(connection, job, done));
     return { done, path };
   } catch (error) {
-    await begun?.giveUp();
     // If the object cannot be removed now, a sweep finds it in the folder of the job. Once its row was written the commit
     // may have taken place, though its answer was lost: whoever has the job now may count on the object.
     if (signal.aborted && !mayCount) await store.remove(objectKey).catch(() => {});
@@ -105,14 +101,14 @@ type Written = {
 
 /**
  * Writes the rows of a part into a file, as it will be stored. It reads in a snapshot of its own: the slice is pinned, so
- * every part sees the same records in any snapshot. `onBytes` is called with the number of bytes in the file by now.
+ * every part sees the same records in any snapshot.
  */
 async function writeRows(
   { source, pace }: WorkContext,
   slice: Slice,
-  call: PartCall & { path: string; onBytes: (bytes: number) => void },
+  call: PartCall & { path: string },
 ): Promise<Written> {
-  const { job, format, signal, onRows, onBytes, pinned } = call;
+  const { job, format, signal, onRows, pinned } = call;
   signal.throwIfAborted();
   // What is in the only part of a file is compared with what was pinned; to compute that digest twice took a quarter of
   // the CPU time of such a job.
@@ -140,7 +136,6 @@ async function writeRows(
     for await (const chunk of packed(plain(), job.options.compression)) {
       await append(chunk, { hash, file });
       sizeBytes += chunk.length;
-      onBytes(sizeBytes);
     }
     signal.throwIfAborted();
     const rows = await body.rowCount;

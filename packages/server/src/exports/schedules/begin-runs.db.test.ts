@@ -252,9 +252,13 @@ test('an erasure names the folders that have records of its days, and keeps file
   const gone = goneOn('2001-01-05');
   await exports.db.transaction(async (connection) => {
     expect(await listGoneDeliveries(connection, gone)).toEqual([folders[0]]);
-    expect(await noteGoneExports(connection, gone)).toBe(1);
+    expect(await noteGoneExports(connection, gone)).toHaveLength(1);
   });
   expect((await exports.job(await lastId())).state).toBe('completed');
+  const erased = await exports.db.query(sql`select error from exports where state = 'erased'`);
+  expect(erased).toEqual([
+    { error: expect.stringMatching(/so its file was removed\. What was delivered stays/) },
+  ]);
 });
 
 const goneOn = (day: string) => ({

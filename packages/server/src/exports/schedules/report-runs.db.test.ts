@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { startReceiver } from '../../../test/receiver.ts';
 import { useTestService } from '../../../test/service.ts';
 import { schedulesOf } from './testing/schedules-of.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcctl-told-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const service = useTestService(
   { SVC_EXPORT_ROOTS: root, SVC_ROLES: 'api,drainer,exports', SVC_ALLOW_TARGETS: '127.0.0.0/8' },
   undefined,

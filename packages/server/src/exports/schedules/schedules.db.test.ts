@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { useTestService } from '../../../test/service.ts';
 import { schedulesOf } from './testing/schedules-of.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcctl-schedules-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const service = useTestService({ SVC_EXPORT_ROOTS: `${root},http://127.0.0.1:9` }, undefined, {
   waits: { exportLookMillis: 200 },
 });

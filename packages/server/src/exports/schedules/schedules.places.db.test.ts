@@ -1,15 +1,13 @@
-import { mkdtempSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { useTestService } from '../../../test/service.ts';
 import { listDeliveries } from '../jobs/delivery-queries.ts';
 import { schedulesOf } from './testing/schedules-of.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcctl-places-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const service = useTestService({ SVC_EXPORT_ROOTS: root });
 
 const { read, begin, change, ended, store, ...schedules } = schedulesOf(() => service);

@@ -1,14 +1,12 @@
-import { mkdtempSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { madeFolder } from '../../../test/folder.ts';
 import { useTestService } from '../../../test/service.ts';
 import { schedulesOf } from './testing/schedules-of.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcctl-typed-runs-'));
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = madeFolder();
 const service = useTestService({ SVC_EXPORT_ROOTS: root });
 
 const { read, run, ask } = schedulesOf(() => service);

@@ -72,7 +72,8 @@ async function misfitsIn(
   const misfits = new RowCounter();
   const take = createTaker(columns, (field) => misfits.add(field));
   await inTurns(texts, (text) => {
-    if (take(text).rest !== null) misfits.rows += 1;
+    const { isOdd, rest } = take(text);
+    misfits.addRow(isOdd, rest !== null);
   });
   return misfits.counts();
 }

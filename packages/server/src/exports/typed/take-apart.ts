@@ -3,19 +3,26 @@ import { numberWarning } from '../../records/index.ts';
 import type { FieldColumn, FieldType } from '../values.ts';
 import { decimalDigits, isBigint, mostDigits } from './fit-number.ts';
 
-/** A value taken apart: what its type holds, as JSON for a cast, and the rest as spelled. A null is always rest. */
-type Parts = { readonly fitting: string | null; readonly rest: string | null };
+/**
+ * A value taken apart: what its type holds, as JSON for a cast, and the rest as spelled. A null is always rest; `isOdd`
+ * says whether the rest has anything else.
+ */
+type Parts = {
+  readonly fitting: string | null;
+  readonly rest: string | null;
+  readonly isOdd: boolean;
+};
 
 /** Makes what takes enrichments apart into columns. `onMisfit` hears of fields with a value that fits no column. */
 export function createTaker(
   columns: readonly FieldColumn[],
   onMisfit: (field: string) => void,
-): (enrichment: string) => { fitting: string; rest: string | null } {
+): (enrichment: string) => Parts & { fitting: string } {
   const struct = columns.map(({ name, field, type }) => ({ key: name, name: field, type }));
   const take = structTaker(struct, onMisfit);
   return (enrichment) => {
-    const { fitting, rest } = take(enrichment, 0, enrichment);
-    return { fitting: fitting ?? '{}', rest };
+    const parts = take(enrichment, 0, enrichment);
+    return { ...parts, fitting: parts.fitting ?? '{}' };
   };
 }
 
@@ -30,12 +37,12 @@ function takerOf(type: FieldType): Take {
   if (typeof type !== 'string' && 'list' in type) return listTaker(takerOf(type.list));
   return (_text, _start, value) => {
     const fitting = scalarOf(value, type);
-    return fitting === null ? misfit(value) : { fitting, rest: null };
+    return fitting === null ? misfit(value) : { fitting, rest: null, isOdd: false };
   };
 }
 
 function misfit(rest: string): Parts {
-  return { fitting: null, rest };
+  return { fitting: null, rest, isOdd: rest !== 'null' };
 }
 
 /** A list fits as a whole or not at all. Its elements may be null. */
@@ -50,7 +57,7 @@ function listTaker(take: Take): Take {
       if (fitting === null || rest !== null) return misfit(value);
       elements.push(fitting);
     }
-    return { fitting: `[${elements.join(',')}]`, rest: null };
+    return { fitting: `[${elements.join(',')}]`, rest: null, isOdd: false };
   };
 }
 
@@ -71,6 +78,7 @@ function structTaker(
     const fitting = new Array<string>(keys.length).fill('null');
     let [seen, asSpelled] = [0, 0];
     let rest = '';
+    let isOdd = false;
     for (const items = new JsonItems(text, start); items.next(); ) {
       const name = items.name ?? '';
       const { value } = items;
@@ -83,15 +91,17 @@ function structTaker(
       if (parts.fitting === value) asSpelled += 1;
       if (member !== undefined && parts.fitting !== null) fitting[member.at] = parts.fitting;
       if (parts.rest === null) continue;
-      if (member !== undefined && parts.rest !== 'null') onMisfit?.(name);
+      isOdd ||= parts.isOdd;
+      if (member !== undefined && parts.isOdd) onMisfit?.(name);
       rest += `${rest === '' ? '' : ','}${JSON.stringify(name)}:${parts.rest}`;
     }
     // As many as there are, and none is missing: so none is there twice.
     const isWhole = seen === keys.length && asSpelled === seen && !fitting.includes('null');
-    if (isNamedSo && rest === '' && isWhole) return { fitting: whole, rest: null };
+    if (isNamedSo && rest === '' && isWhole) return { fitting: whole, rest: null, isOdd: false };
     return {
       fitting: `{${keys.map((key, at) => key + fitting[at]).join(',')}}`,
       rest: rest === '' ? null : `{${rest}}`,
+      isOdd,
     };
   };
 }

@@ -22,15 +22,16 @@ export function createRowTaker(
   ];
   return {
     encodeRow(cells) {
-      const { fitting, rest } = take(cells[enrichmentAt]?.text ?? '{}');
+      const { fitting, rest, isOdd } = take(cells[enrichmentAt]?.text ?? '{}');
       const members = rest === null ? [] : [`"enrichment":${rest}`];
       const written = cells.slice();
       const confidence = cells[confidenceAt]?.text;
-      if (confidence !== undefined && numberWarning(confidence) !== null) {
+      const hasOddConfidence = confidence !== undefined && numberWarning(confidence) !== null;
+      if (hasOddConfidence) {
         members.push(`"confidence":${confidence}`);
         written[confidenceAt] = null;
       }
-      if (members.length > 0) misfits.rows += 1;
+      misfits.addRow(isOdd || hasOddConfidence, members.length > 0);
       const restCell =
         members.length === 0 ? null : { text: `{${members.join(',')}}`, isText: true };
       written.splice(enrichmentAt, 1, { text: fitting, isText: true }, restCell);

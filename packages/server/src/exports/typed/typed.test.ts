@@ -219,7 +219,19 @@ test('counts what does not fit by its field', async () => {
     },
     { event_id: '2', bytes: 200, confidence: 0.5, a: 3, b: null, _rest: null },
   ]);
-  expect(misfits).toEqual({ rows: 2, fields: { a: 1, b: 2 } });
+  expect(misfits).toEqual({ rows: 2, fields: { a: 1, b: 1 } });
+});
+
+test('tells rows apart in which nothing but a null is left over', async () => {
+  const { columns } = infer(['{"a":1,"b":{"c":"x"}}']);
+  const odd = ['{"a":null}', '{"b":{"c":null,"d":null}}', '{"new":null,"a":1}', '{"a":"x"}'];
+  const records = [...odd, '{"b":{"c":1,"d":null}}', '{"a":1}'].map((enrichment) => ({
+    enrichment,
+    confidence: null,
+  }));
+  const { rows, misfits } = await roundTrip(records, columns);
+  expect(rows.filter((row) => !row.includes('"_rest":null'))).toHaveLength(5);
+  expect(misfits).toEqual({ rows: 2, nulls: 3, fields: { a: 1, b: 1 } });
 });
 
 test('a member that is there twice is written once, and one that is missing as null', () => {
@@ -231,5 +243,9 @@ test('a member that is there twice is written once, and one that is missing as n
   const { fitting } = take('{"a":1,"a":2}');
   expect(fitting).toBe('{"a":2,"b":null}');
   expect(take('{"a":1,"a":2,"b":3}').fitting).toBe('{"a":2,"b":3}');
-  expect(take('{"b": 3, "a": 1}')).toEqual({ fitting: '{"b": 3, "a": 1}', rest: null });
+  expect(take('{"b": 3, "a": 1}')).toEqual({
+    fitting: '{"b": 3, "a": 1}',
+    rest: null,
+    isOdd: false,
+  });
 });

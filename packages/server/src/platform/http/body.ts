@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
 import { transformed } from '../work/transformed.ts';
+import type { RouteContract } from './contract.ts';
 
 /** The body of a request that is read while it comes, once. */
 export type Body = {
@@ -26,6 +27,19 @@ const idleMillis = 60_000;
 const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-jsonlines'].map(
   (name) => `application/${name}`,
 );
+
+/** Whether the handler reads the body itself. */
+export function isStreamed(
+  { body, streamedBody }: Pick<RouteContract, 'body' | 'streamedBody'>,
+  request: Pick<IncomingMessage, 'headers'>,
+): boolean {
+  if (streamedBody === undefined || body === undefined) return streamedBody !== undefined;
+  return !isJson(request);
+}
+
+export function isJson({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return /^application\/json *(;|$)/i.test(headers['content-type'] ?? '');
+}
 
 /** Reads the headers of a request with a body. Throws 415 for an unknown type or coding; `wanted` says what to send. */
 export function readBody(

@@ -7,8 +7,8 @@ const read = { summary: 'Read', scope: 'any', responses: { 200: { description: '
 
 test('a route is named by its key and stands under its heading, or under one of its own', () => {
   const { getThing, getOther } = routesUnder('Things', {
-    getThing: { ...read, method: 'GET', path: '/things' },
-    getOther: { ...read, method: 'GET', path: '/others', tag: 'Others' },
+    getThing: { ...read, route: 'GET /things' },
+    getOther: { ...read, route: 'GET /others', tag: 'Others' },
   });
   expect([getThing.id, getThing.tag]).toEqual(['getThing', 'Things']);
   expect([getOther.id, getOther.tag]).toEqual(['getOther', 'Others']);
@@ -18,7 +18,7 @@ test('a route is named by its key and stands under its heading, or under one of 
 
 test('the parameters in a path are text, and may name what is not there', () => {
   const { getPart } = routesUnder('Things', {
-    getPart: { ...read, method: 'GET', path: '/things/:id/parts/:number' },
+    getPart: { ...read, route: 'GET /things/:id/parts/:number' },
   });
   const texts = Type.Object({ id: Type.String(), number: Type.String() });
   expect(getPart.params).toEqual(texts);

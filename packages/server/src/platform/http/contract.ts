@@ -23,6 +23,11 @@ export type RouteContract = {
    * true.
    */
   readonly stepUp?: true | { readonly when: readonly string[] } | { readonly unless: string };
+  /**
+   * Set where the statement that stores what a JSON body holds checks the token (`tokensStand`), so that it need not be
+   * looked up before.
+   */
+  readonly checksToken?: true;
   /** The acts that it may be, which another must confirm where `SVC_FOUR_EYES` names them. */
   readonly fourEyes?: readonly FourEyesAct[];
   readonly params?: TSchema;
@@ -55,7 +60,15 @@ export type InputOf<C extends RouteContract> = {
   readonly body: Part<C, 'body'>;
 };
 
-type Row = Omit<RouteContract, 'id' | 'tag'> & { readonly tag?: string };
+type Row = Omit<RouteContract, 'id' | 'tag' | 'method' | 'path'> & {
+  readonly tag?: string;
+  /** The method and the path, as `GET /incidents/:id`: what clients know the route by. */
+  readonly route: `${Method} /${string}`;
+};
+
+type CallOf<R extends Row> = R['route'] extends `${infer M extends Method} ${infer Path}`
+  ? { readonly method: M; readonly path: Path }
+  : never;
 
 /** The names of the parameters in a path. */
 type NamesIn<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -65,9 +78,9 @@ type NamesIn<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
     : never;
 type ParamsOf<R extends Row> = R extends { readonly params: TSchema }
   ? unknown
-  : [NamesIn<R['path']>] extends [never]
+  : [NamesIn<R['route']>] extends [never]
     ? unknown
-    : { readonly params: TObject<{ [Name in NamesIn<R['path']>]: TString }> };
+    : { readonly params: TObject<{ [Name in NamesIn<R['route']>]: TString }> };
 
 /**
  * Makes contracts of routes that stand under one heading of the reference. Each is named by its key. None need say that
@@ -78,14 +91,16 @@ export function routesUnder<const Rows extends Readonly<Record<string, Row>>>(
   rows: Rows,
 ) {
   const named = Object.entries(rows).map(([id, row]) => {
-    const names = [...row.path.matchAll(/:(\w+)/g)].map(([, name]) => name);
+    const [method, path = ''] = row.route.split(' ');
+    const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name);
     const texts = Object.fromEntries(names.map((name) => [name, Type.String()]));
     const params = row.params ?? (names.length > 0 && Type.Object(texts));
     const responses = { ...(params && { 404: problem }), ...row.responses };
-    return [id, { id, tag, ...row, ...(params && { params }), responses }];
+    return [id, { id, tag, method, path, ...row, ...(params && { params }), responses }];
   });
   return Object.fromEntries(named) as {
     readonly [Id in keyof Rows & string]: Rows[Id] &
+      CallOf<Rows[Id]> &
       ParamsOf<Rows[Id]> & { readonly id: Id; readonly tag: string };
   };
 }

@@ -79,7 +79,7 @@ export const conventions = [
   },
   {
     title: 'Times',
-    text: 'Times are RFC 3339 in UTC with exactly six fraction digits, such as `2026-03-05T14:07:09.123456Z`. Dates (`2026-03-05`) and months (`2026-03`) are UTC as well. `from` and `to` are dates, inclusive at both ends; they need each other and exclude `month`.',
+    text: 'Times are RFC 3339 in UTC with exactly six fraction digits, such as `2026-03-05T14:07:09.123456Z`. Dates (`2026-03-05`) and months (`2026-03`) are UTC as well. `from` and `to` are dates, inclusive at both ends; they need each other and exclude `month`. Lists of deliveries, incidents and audit entries take times there as well, such as `2026-03-05T14:00:00Z`.',
   },
   {
     title: 'Lists and cursors',

@@ -1,4 +1,12 @@
-import { type Static, type TObjectOptions, type TProperties, Type } from 'typebox';
+import {
+  type Static,
+  type TNumberOptions,
+  type TObjectOptions,
+  type TProperties,
+  type TSchemaOptions,
+  type TStringOptions,
+  Type,
+} from 'typebox';
 import { hiddenNameRule } from '../../kernel/names.ts';
 import { remainKinds, workKinds, workStates } from '../../kernel/values.ts';
 
@@ -16,6 +24,14 @@ export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
   description?: string,
 ) => Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+
+/** Fields and parameters that may be left out. */
+export const optional = {
+  string: (options?: TStringOptions) => Type.Optional(Type.String(options)),
+  integer: (options?: TNumberOptions) => Type.Optional(Type.Integer(options)),
+  number: (options?: TNumberOptions) => Type.Optional(Type.Number(options)),
+  boolean: (options?: TSchemaOptions) => Type.Optional(Type.Boolean(options)),
+};
 
 /** An object without other fields: a name that is unknown is an error. */
 export const exactly = <T extends TProperties>(fields: T, options: TObjectOptions = {}) =>
@@ -80,6 +96,12 @@ export const dateSchema = Type.String({
   description: 'a date such as 2026-03-05, up to 2999-12-31',
   examples: ['2026-03-05'],
 });
+/** An end of a range of times, which belongs to it: a whole day by UTC, or an instant. */
+export const dayOrInstantSchema = Type.String({
+  pattern: '^[12][0-9]{3}-[0-9]{2}-[0-9]{2}(T[0-9:.]{8,15}(Z|[+-][0-9]{2}:[0-9]{2}))?$',
+  description: 'a date such as 2026-03-05, or a time such as 2026-03-05T14:07:09Z',
+  examples: ['2026-03-05', '2026-03-05T14:07:09Z'],
+});
 export const monthSchema = Type.String({
   pattern: '^(19[7-9][0-9]|2[0-9]{3})-(0[1-9]|1[0-2])$',
   description: 'a month such as 2026-03, from 1970-01 on',
@@ -115,9 +137,7 @@ export const problemSchema = Type.Object({
         path: Type.String(),
         code: Type.String(),
         message: Type.String(),
-        at: Type.Optional(
-          Type.Integer({ description: 'in a `where`, the character that is wrong, from 1' }),
-        ),
+        at: optional.integer({ description: 'in a `where`, the character that is wrong, from 1' }),
       }),
     ),
   ),

@@ -1,4 +1,4 @@
-import { maxHeaderSize, type Server, type ServerResponse } from 'node:http';
+import { maxHeaderSize, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -7,36 +7,18 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import {
-  type Actor,
-  callerOf,
-  requireConfirmation,
-  requireScope,
-  withShownNames,
-} from '../../kernel/actor.ts';
 import type { ErrorCode } from '../../kernel/errors.ts';
-import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
+import { createSharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import { basePath, type FourEyesAct } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
+import { addRoute, type Handler, type RouteOptions } from './add-route.ts';
 import { compressAnswer } from './compress-answer.ts';
-import {
-  type ConnectionLimits,
-  type Connections,
-  guardConnections,
-  usualLimits,
-} from './connections.ts';
-import type { InputOf, RouteContract } from './contract.ts';
+import { type ConnectionLimits, guardConnections, usualLimits } from './connections.ts';
+import type { RouteContract } from './contract.ts';
 import { type Dialect, refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
-import {
-  knowRoutes,
-  overloaded,
-  refuseLargeBody,
-  refuseTwoHosts,
-  refuseUnknownExpectation,
-  takePlace,
-} from './refusals.ts';
-import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
+import { knowRoutes, refuseTwoHosts, refuseUnknownExpectation } from './refusals.ts';
+import { parseJson, Validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -46,23 +28,6 @@ declare module 'fastify' {
     traceParent: string | null;
   }
 }
-
-/** A caller without a token may send only this much, because there may be many such callers. */
-const openBodyMaxBytes = 4096;
-
-/**
- * Answers calls of a route. The input has been validated and the caller is allowed to make the call. On a route that is
- * open to everybody, `actor` has no scopes and reaches no tenants. Work that lasts calls `recheck` now and then: it throws
- * 401 once the token was revoked or has expired, or the session has ended.
- */
-export type Handler<C extends RouteContract> = (
-  call: InputOf<C> & {
-    actor: Actor;
-    request: FastifyRequest;
-    reply: FastifyReply;
-    recheck: () => Promise<unknown>;
-  },
-) => Promise<unknown>;
 
 /** What a call would do, for whoever is to confirm it. */
 export type Foreseen = {
@@ -112,14 +77,8 @@ export type HttpServer = {
   cutConnections(): void;
 };
 
-export type HttpOptions = {
+export type HttpOptions = RouteOptions & {
   log: Log;
-  /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
-  authenticate(request: FastifyRequest): Promise<Actor>;
-  /** Throws 429 when the token's share of requests is used up, and says in the answer's headers what is left. */
-  admit(actor: Actor, answer: ServerResponse): Promise<void>;
-  /** Does work in the name of its caller (the address, while that is unknown), so that callers take turns. */
-  takeTurns?<T>(caller: string, work: () => T): T;
   /** How many requests with a token are worked on at once: in all, and of one caller. Any number by default. */
   load?: { readonly total: number; readonly each: number };
   /** The largest JSON body in bytes, other than those of ingest. Calls that need no token take 4 KiB. */
@@ -131,8 +90,6 @@ export type HttpOptions = {
   isSecure?: boolean;
   /** Throws 403 `approval_required` when somebody else must confirm the call. */
   approve?(route: GuardedRoute, call: Parameters<Foresee<RouteContract>>[0]): Promise<void>;
-  /** Throws 503 while the service is not ready. */
-  assertReady(): void;
   /** Is called with the code of each problem that is answered. */
   onProblem?(code: ErrorCode): void;
 };
@@ -300,124 +257,11 @@ function quiet(log: Log): FastifyBaseLogger {
   return log.isLevelEnabled('debug') ? log : log.child({}, { level: 'warn' });
 }
 
-type RouteParts = Omit<HttpOptions, 'connections' | 'load'> & {
-  readonly load: SharedBudget;
-  readonly validator: Validator;
-  readonly connections: Connections;
-};
-
-/** What is known of a request before its handler is called. */
-type Known = {
-  readonly actor: Actor;
-  /** Whether its body was still coming when its caller was found. */
-  readonly isUnread: boolean;
-  readonly query: Record<string, unknown>;
-};
-
-function addRoute<C extends RouteContract>(
-  fastify: FastifyInstance,
-  contract: C,
-  handler: Handler<C>,
-  { validator, connections, ...options }: RouteParts,
-): void {
-  const check = (schema: RouteContract['query'], place: '?' | '/'): Check =>
-    schema === undefined ? () => {} : validator.check(schema, place);
-  const checkQuery = check(contract.query ?? emptyObject, '?');
-  // A route without a body accepts an empty object, because many clients send {} along.
-  const checkBody = check(contract.body ?? emptyObject, '/');
-  const streams = (request: FastifyRequest) => isStreamed(contract, request);
-  const status = Number(Object.keys(contract.responses)[0] ?? 200);
-  const known = new WeakMap<FastifyRequest, Known>();
-  const knownOf = (request: FastifyRequest) => known.get(request) ?? nothingKnown;
-  const { takeTurns = (_caller, work) => work() } = options;
-  const find = (request: FastifyRequest) =>
-    takeTurns(`address ${request.ip}`, () => options.authenticate(request));
-  const findAgain = async (request: FastifyRequest) => {
-    known.set(request, { ...knownOf(request), actor: await find(request) });
-  };
-
-  fastify.route({
-    method: contract.method,
-    url: basePath + contract.path,
-    exposeHeadRoute: contract.method === 'GET',
-    ...(contract.scope === null && { bodyLimit: openBodyMaxBytes }),
-    // The checks run in the order that the contract promises: 401, 429, 403, then the input, then the rest.
-    onRequest: async (request, reply) => {
-      options.assertReady();
-      let { actor, isUnread } = nothingKnown;
-      if (contract.scope !== null) {
-        // Before the token is looked up: whoever comes to a process that has too much to do costs it next to nothing.
-        if (options.load.isFull()) throw overloaded();
-        actor = await find(request);
-        takePlace(options.load, actor, reply.raw);
-        // The share is checked before anything else, because a refused request costs as much as one that is served.
-        await options.admit(actor, reply.raw);
-        if (contract.scope !== 'any') requireScope(actor, contract.scope);
-        if (contract.stepUp === true) requireConfirmation(actor);
-        isUnread = !request.raw.complete && !streams(request);
-        connections.admit(request.raw, { ownPace: streams(request) });
-      }
-      const query = parseQuery(searchOf(request.url), contract.query);
-      checkQuery(query);
-      known.set(request, { actor, isUnread, query });
-      // Fastify would refuse it as well, but close the connection, and a client that still sends is reset before it has
-      // read why.
-      if (!streams(request)) refuseLargeBody(request);
-    },
-    preHandler: [
-      (request, _reply, done) => {
-        // A body may take minutes, and the token may be revoked meanwhile.
-        if (knownOf(request).isUnread) return findAgain(request);
-        done();
-        return undefined;
-      },
-      (request, _reply, done) => {
-        if (asksInBody(contract, request.body)) requireConfirmation(knownOf(request).actor);
-        if (request.body === undefined) request.body = {};
-        if (!streams(request)) checkBody(request.body);
-        connections.admit(request.raw);
-        done();
-      },
-    ],
-    handler: async (request, reply) => {
-      reply.status(status);
-      const { actor, query } = knownOf(request);
-      const input = { params: request.params, query, body: request.body } as InputOf<C>;
-      const recheck = () => options.authenticate(request);
-      const caller = contract.scope === null ? `address ${request.ip}` : callerOf(actor);
-      const answer = takeTurns(caller, async () =>
-        withShownNames(actor, await handler({ ...input, actor, request, reply, recheck })),
-      );
-      // Nothing is what fastify would wait for.
-      if (status === 204) return answer.then(() => (reply.sent ? reply : reply.send()));
-      return answer;
-    },
-  });
-}
-
-/** Whether the handler reads the body itself. */
-export function isStreamed(
-  { body, streamedBody }: Pick<RouteContract, 'body' | 'streamedBody'>,
-  { headers }: Pick<FastifyRequest, 'headers'>,
-): boolean {
-  if (streamedBody === undefined || body === undefined) return streamedBody !== undefined;
-  return !/^application\/json *(;|$)/i.test(headers['content-type'] ?? '');
-}
-
 /** A signal that aborts when the answer is sent, or its reader has hung up. */
 export function untilGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once('close', () => gone.abort());
   return gone.signal;
-}
-
-/** Looks at a body that is not checked yet, because 403 must come before 400. */
-function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
-  if (typeof stepUp !== 'object') return false;
-  const read = (field: string): unknown =>
-    Object.getOwnPropertyDescriptor(Object(body), field)?.value;
-  if ('unless' in stepUp) return read(stepUp.unless) !== true;
-  return stepUp.when.some((field) => read(field) !== undefined && read(field) !== false);
 }
 
 /** Sets headers on the raw answer, which exports and downloads write to. Routes that may be cached overwrite them. */
@@ -426,14 +270,3 @@ function setCommonHeaders(request: FastifyRequest, { raw }: FastifyReply): void 
   raw.setHeader('x-content-type-options', 'nosniff');
   raw.setHeader('cache-control', 'no-store');
 }
-
-/** Everything after the first question mark. */
-function searchOf(url: string): string {
-  const mark = url.indexOf('?');
-  return mark < 0 ? '' : url.slice(mark + 1);
-}
-
-const emptyObject = { type: 'object', properties: {}, additionalProperties: false };
-
-const anyone: Actor = { tokenId: '', name: 'anyone', scopes: [], tenants: [], expiresAt: null };
-const nothingKnown: Known = { actor: anyone, isUnread: false, query: {} };

@@ -127,7 +127,7 @@ test.each([
     'must have at most 1 character',
   ],
   [
-    { type: 'string', format: 'date-time' },
+    { type: 'string', format: 'date-time', description: 'records from then on' },
     'x',
     'must be a time such as 2026-03-05T14:07:09.123456Z',
   ],

@@ -208,7 +208,7 @@ const sentences: Readonly<Record<string, Sentence>> = {
   pattern: ({ parentSchema, params }) =>
     `must be ${parentSchema?.description ?? `text that matches ${params.pattern}`}`,
   format: ({ parentSchema, params }) =>
-    `must be ${parentSchema?.description ?? formatTexts[params.format] ?? params.format}`,
+    `must be ${formatTexts[params.format] ?? parentSchema?.description ?? params.format}`,
   minLength: ({ params: { limit } }) => atLeast(limit, 'character'),
   maxLength: ({ params: { limit } }) => atMost(limit, 'character'),
   minItems: ({ params: { limit } }) => atLeast(limit, 'entry'),
@@ -233,9 +233,9 @@ const typeTexts: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
+/** What is sent whatever the description of a field says: that may tell what the time is for. */
 const formatTexts: Readonly<Record<string, string>> = {
   'date-time': 'a time such as 2026-03-05T14:07:09.123456Z',
-  date: 'a date such as 2026-03-05',
 };
 
 function typeText(types: readonly string[]): string {

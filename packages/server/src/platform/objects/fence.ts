@@ -143,9 +143,6 @@ export function onlyRead(store: ObjectStore): ObjectStore {
   return {
     ...store,
     put: refuse,
-    beginPut() {
-      throw readOnly();
-    },
     endUpload: refuse,
     remove: refuse,
     tryWrite: refuse,

@@ -52,10 +52,6 @@ export type ObjectStore = {
     options?: { readonly mayTake?: boolean },
   ): Promise<void>;
   /**
-   * Begins to store a local file that is still being appended to, so that most is sent when it is whole. Remote only.
-   */
-  readonly beginPut?: (key: string, path: string, signal?: AbortSignal) => GrowingPut;
-  /**
    * Reads an object from the store, without any cache, into a local file, which it makes or replaces, or into a sink:
    * the whole object, or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when
    * a stretch is asked of an object that has another size.
@@ -98,16 +94,6 @@ export type ByteSink = {
   /** Is called before the first bytes, and again when the object is read anew because reading it broke off. */
   begin(): void;
   write(bytes: Buffer): void | Promise<void>;
-};
-
-/** The storing of a file that grows. One of `finish` and `giveUp` must be called. */
-type GrowingPut = {
-  /** Says how many bytes of the file are written by now. */
-  grown(bytes: number): void;
-  /** Says that the file is whole. When it returns, the object is as after `put`. */
-  finish(): Promise<void>;
-  /** Ends it without an object. It never throws. */
-  giveUp(): Promise<void>;
 };
 
 /** A short text that many processes change, each only from the text that it last knew. */

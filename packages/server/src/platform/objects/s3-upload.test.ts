@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { appendFile, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ObjectStore, OpenUpload } from './objects.ts';
+import type { OpenUpload } from './objects.ts';
 import { describeEachS3, manyParts, patient, refusal } from './testing/each-s3.ts';
 
 describeEachS3((world) => {
@@ -26,89 +26,13 @@ describeEachS3((world) => {
     for (const { headers } of puts) expect(headers['content-md5']).toMatch(/^.{22}==$/);
   });
 
-  /** A put of a file that grows, with what it sends; `write` appends to the file. */
-  async function growing(store: ObjectStore, signal?: AbortSignal) {
-    const path = await world.fileOf(Buffer.alloc(0));
-    const put = store.beginPut?.('a', path, signal);
-    if (put === undefined) throw new Error('a store of S3 can begin a put');
-    let sizeBytes = 0;
-    const write = async (bytes: Buffer) => {
-      await appendFile(path, bytes);
-      sizeBytes += bytes.length;
-      put.grown(sizeBytes);
-    };
-    const sent = (part: number) =>
-      world.s3.seen(
-        ({ method, path: asked }) => method === 'PUT' && asked.includes(`partNumber=${part}&`),
-      );
-    return { ...put, write, sent };
-  }
-
-  test('sends parts of a file while it grows, and the object comes when it is finished', async () => {
+  test.each([0, 1000, 16 * 1024 * 1024])('sends a file of %i bytes in one piece', async (size) => {
     const store = await world.open();
-    const content = randomBytes(manyParts);
-    const file = await growing(store);
-    const first = file.sent(2);
-    await file.write(content.subarray(0, 17 * 1024 * 1024));
-    await first;
-    expect(await store.head('a')).toBeNull();
-    await file.write(content.subarray(17 * 1024 * 1024));
-    await file.finish();
-    await store.get('a', join(world.dir, 'grown'));
-    expect((await readFile(join(world.dir, 'grown'))).equals(content)).toBe(true);
-    expect(await world.s3.openUploads()).toEqual([]);
-  });
-
-  test.each([0, 1000, 16 * 1024 * 1024])(
-    'sends a file that ends with %i bytes in one piece',
-    async (size) => {
-      const store = await world.open();
-      const content = randomBytes(size);
-      const file = await growing(store);
-      await file.write(content);
-      await file.finish();
-      await store.get('a', join(world.dir, 'small'));
-      expect((await readFile(join(world.dir, 'small'))).equals(content)).toBe(true);
-      expect(world.s3.requests.filter(({ method }) => method === 'PUT')).toHaveLength(1);
-    },
-  );
-
-  test.each(['is given up', 'is aborted'])(
-    'leaves nothing of a file that grows when its put %s',
-    async (how) => {
-      const store = await world.open();
-      const controller = new AbortController();
-      const file = await growing(store, controller.signal);
-      const first = file.sent(1);
-      await file.write(randomBytes(17 * 1024 * 1024));
-      await first;
-      const reason = new Error('enough');
-      if (how === 'is aborted') {
-        controller.abort(reason);
-        await expect(file.finish()).rejects.toBe(reason);
-      }
-      await file.giveUp();
-      expect(await world.s3.openUploads()).toEqual([]);
-      expect(await store.head('a')).toBeNull();
-      const idle = await growing(store);
-      await idle.giveUp();
-      expect(await store.head('a')).toBeNull();
-    },
-  );
-
-  test('says at the end what went wrong while the file grew, and leaves no parts', async () => {
-    const store = await world.open();
-    world.s3.behave((method, path) =>
-      method === 'PUT' && path.includes('partNumber=2&') ? 'deny' : 'pass',
-    );
-    const file = await growing(store);
-    const failed = world.s3.seen(({ method }) => method === 'DELETE');
-    await file.write(randomBytes(17 * 1024 * 1024));
-    await failed;
-    await file.write(randomBytes(1000));
-    expect((await refusal(file.finish())).detail).toContain('AccessDenied');
-    await file.giveUp();
-    expect(await world.s3.openUploads()).toEqual([]);
+    const content = randomBytes(size);
+    await store.put('a', await world.fileOf(content));
+    await store.get('a', join(world.dir, 'small'));
+    expect((await readFile(join(world.dir, 'small'))).equals(content)).toBe(true);
+    expect(world.s3.requests.filter(({ method }) => method === 'PUT')).toHaveLength(1);
   });
 
   // A real server keeps what it acknowledges.

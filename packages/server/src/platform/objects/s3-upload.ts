@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { CompletedPart, S3Client } from '@aws-sdk/client-s3';
-import { unlessAborted } from '../work/unless-aborted.ts';
 import { optionsOf, type S3Sdk } from './s3-client.ts';
 import { codeOf } from './s3-errors.ts';
 
@@ -10,48 +9,8 @@ type Upload = {
   readonly client: S3Client;
   readonly target: { readonly Bucket: string; readonly Key: string };
   readonly path: string;
-  /** How much of the file is written. */
-  readonly growth: Growth;
   readonly signal: AbortSignal | undefined;
 };
-
-/** Tells how far a file is written that somebody appends to. */
-export type Growth = {
-  /** Resolves with the bytes that are there, once these many are or the file is whole. Throws the signal's reason. */
-  reach(bytes: number, signal?: AbortSignal): Promise<{ bytes: number }>;
-};
-
-/** A growth, and what makes it known. */
-export function createGrowth(): Growth & { grown(bytes: number): void; end(bytes: number): void } {
-  let [bytes, isWhole] = [0, false];
-  let waiting: (() => void)[] = [];
-  const wake = () => {
-    const woken = waiting;
-    waiting = [];
-    for (const go of woken) go();
-  };
-  return {
-    async reach(wanted, signal) {
-      while (bytes < wanted && !isWhole) {
-        await unlessAborted(new Promise<void>((resolve) => waiting.push(resolve)), signal);
-      }
-      return { bytes };
-    },
-    grown(now) {
-      bytes = now;
-      wake();
-    },
-    end(now) {
-      [bytes, isWhole] = [now, true];
-      wake();
-    },
-  };
-}
-
-/** The growth of a file that is whole already. */
-export function wholeFile(bytes: number): Growth {
-  return { reach: async () => ({ bytes }) };
-}
 
 /** A file larger than this is uploaded in parts. */
 const singleBytes = 16 * 1024 * 1024;
@@ -61,19 +20,17 @@ const partsAtOnce = 3;
 const abortMillis = 30_000;
 
 /**
- * Uploads a local file, also while it is still being written, and returns its size in bytes. What is being sent is held
- * in memory, at most 24 MiB, because the SDK sends it again when a try fails, and with a stream it could not. The server
- * checks each body by its Content-MD5, which is the one checksum that all S3 servers know. The object appears when the
- * file is whole and all of it is sent.
+ * Uploads a local file and returns its size in bytes. What is being sent is held in memory, at most 24 MiB, because the
+ * SDK sends it again when a try fails, and with a stream it could not. The server checks each body by its Content-MD5,
+ * which is the one checksum that all S3 servers know. The object appears when all of it is sent.
  */
 export async function uploadFile(upload: Upload): Promise<number> {
-  const { growth, signal } = upload;
-  const { bytes } = await growth.reach(singleBytes + 1, signal);
   const file = await open(upload.path, 'r');
   try {
-    if (bytes > singleBytes) return await uploadInParts(upload, file);
-    await uploadWhole(upload, file, bytes);
-    return bytes;
+    const { size } = await file.stat();
+    const send = size > singleBytes ? uploadInParts : uploadWhole;
+    await send(upload, file, size);
+    return size;
   } finally {
     await file.close();
   }
@@ -91,7 +48,7 @@ async function uploadWhole(upload: Upload, file: FileHandle, size: number): Prom
 
 const contentType = 'application/vnd.apache.parquet';
 
-async function uploadInParts(upload: Upload, file: FileHandle): Promise<number> {
+async function uploadInParts(upload: Upload, file: FileHandle, size: number): Promise<void> {
   const { sdk, client, target, signal } = upload;
   const created = await client.send(
     new sdk.CreateMultipartUploadCommand({ ...target, ContentType: contentType }),
@@ -99,12 +56,11 @@ async function uploadInParts(upload: Upload, file: FileHandle): Promise<number> 
   );
   const part = { ...target, UploadId: created.UploadId };
   try {
-    const { sent: Parts, size } = await sendParts(upload, { file, part });
+    const Parts = await sendParts(upload, { file, size, part });
     await client.send(
       new sdk.CompleteMultipartUploadCommand({ ...part, MultipartUpload: { Parts } }),
       optionsOf(signal),
     );
-    return size;
   } catch (error) {
     // Parts of an upload that nobody completes are invisible and cost money until somebody removes them. Their removal
     // does not use the caller's signal, which may be what ended the upload.
@@ -127,24 +83,18 @@ type Part = {
  * a part that arrives after its upload was aborted would stay.
  */
 async function sendParts(
-  { sdk, client, growth, signal }: Upload,
-  { file, part }: { file: FileHandle; part: Part },
-): Promise<{ sent: CompletedPart[]; size: number }> {
+  { sdk, client, signal }: Upload,
+  { file, size, part }: { file: FileHandle; size: number; part: Part },
+): Promise<CompletedPart[]> {
   const sent: CompletedPart[] = [];
   const failures: unknown[] = [];
-  // A failure also ends the waiting of the others for more of the file.
-  const failing = new AbortController();
-  const waiting = signal === undefined ? failing.signal : AbortSignal.any([signal, failing.signal]);
-  let [next, size] = [0, 0];
+  let next = 0;
   const sendSome = async () => {
-    while (failures.length === 0) {
+    while (failures.length === 0 && next * partBytes < size) {
       signal?.throwIfAborted();
       const index = next++;
       const start = index * partBytes;
-      const { bytes } = await growth.reach(start + partBytes, waiting);
-      size = Math.max(size, bytes);
-      if (bytes <= start) return;
-      const body = await readRange(file, start, Math.min(partBytes, bytes - start));
+      const body = await readRange(file, start, Math.min(partBytes, size - start));
       const PartNumber = index + 1;
       const command = new sdk.UploadPartCommand({ ...part, ...bodyOf(body), PartNumber });
       const { ETag } = await client.send(command, paced(signal, body.length));
@@ -152,14 +102,11 @@ async function sendParts(
     }
   };
   const senders = Array.from({ length: partsAtOnce }, () =>
-    sendSome().catch((error: unknown) => {
-      failures.push(error);
-      failing.abort(error);
-    }),
+    sendSome().catch((error: unknown) => failures.push(error)),
   );
   await Promise.all(senders);
   if (failures.length > 0) throw failures[0];
-  return { sent, size };
+  return sent;
 }
 
 /** Removes the parts of an upload that nobody will complete. It does no harm when the upload has ended. */

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { type ObjectStore, storeUnavailable } from './objects.ts';
 import {
   createClient,
@@ -14,7 +13,7 @@ import {
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
 import { readMarker, swapMarker, tryConditions } from './s3-marker.ts';
 import { get, head, listPage, listUploadsPage, type UploadMarker } from './s3-read.ts';
-import { abortUpload, createGrowth, type Growth, uploadFile, wholeFile } from './s3-upload.ts';
+import { abortUpload, uploadFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 
 const leastBytesPerMilli = 256;
@@ -59,38 +58,14 @@ export async function createS3Store(
   };
 }
 
-/** How objects come into the store: from a file, from one that still grows, and from another bucket. */
-function writesTo(store: S3Store): Pick<ObjectStore, 'put' | 'beginPut' | 'copyFrom'> {
+/** How objects come into the store: from a file, and from another bucket. */
+function writesTo(store: S3Store): Pick<ObjectStore, 'put' | 'copyFrom'> {
   const { location } = store;
   return {
-    async put(key, path, signal) {
-      await guarded(`The object ${key} cannot be written to ${location}`, signal, async () => {
-        const { size } = await stat(path);
-        await put(store, { key, path, signal, growth: wholeFile(size) });
-      });
-    },
-    beginPut(key, path, signal) {
-      targetOf(store, key);
-      const gone = new AbortController();
-      const own = signal === undefined ? gone.signal : AbortSignal.any([signal, gone.signal]);
-      const growth = createGrowth();
-      const done = guarded(`The object ${key} cannot be written to ${location}`, own, () =>
-        put(store, { key, path, signal: own, growth }),
-      );
-      // Whoever finishes it gets the error; before that nobody waits for it.
-      done.catch(() => {});
-      return {
-        grown: (bytes) => growth.grown(bytes),
-        async finish() {
-          growth.end((await stat(path)).size);
-          await done;
-        },
-        async giveUp() {
-          gone.abort(new Error('the object is not wanted any more'));
-          await done.catch(() => {});
-        },
-      };
-    },
+    put: (key, path, signal) =>
+      guarded(`The object ${key} cannot be written to ${location}`, signal, () =>
+        put(store, { key, path, signal }),
+      ),
     copyFrom: async ({ s3: other }, { from, to }, signal) =>
       other !== undefined &&
       guarded(`The object ${from} cannot be copied to ${location}`, signal, () =>
@@ -182,12 +157,6 @@ function markerOf(store: S3Store): Pick<ObjectStore, 'marker' | 'tryWrite'> {
   };
 }
 
-type Transfer = {
-  readonly key: string;
-  readonly path: string;
-  readonly signal: AbortSignal | undefined;
-};
-
 /** Throws the signal's reason after an abort, and other errors as a 503 that says what could not be done. */
 async function guarded<T>(
   what: string,
@@ -239,12 +208,10 @@ async function inTime<T>(
 /** Uploads a file and asks for its size afterwards, because some servers acknowledge what they did not keep whole. */
 async function put(
   store: S3Store,
-  { key, growth, ...file }: Transfer & { growth: Growth },
+  { key, path, signal }: { key: string; path: string; signal: AbortSignal | undefined },
 ): Promise<void> {
   const { sdk, client } = store;
-  const { signal } = file;
-  const target = targetOf(store, key);
-  const sizeBytes = await uploadFile({ sdk, client, target, growth, ...file });
+  const sizeBytes = await uploadFile({ sdk, client, target: targetOf(store, key), path, signal });
   const found = await head(store, key, signal);
   if (found?.sizeBytes === sizeBytes) return;
   throw storeUnavailable(

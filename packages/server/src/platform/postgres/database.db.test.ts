@@ -377,7 +377,9 @@ test('a database that takes no connections for a while, as while it is cloned, i
 });
 
 test('a password that is no longer right, or a database that is gone, makes it unavailable', async () => {
-  for (const change of [{ password: 'old' }, { pathname: '/gone' }]) {
+  const role = `${new URL(server.url).pathname.slice(1)}_role`;
+  await server.pool.query(`create role ${role} login password 'new'`);
+  for (const change of [{ username: role, password: 'old' }, { pathname: '/gone' }]) {
     const { href: url } = Object.assign(new URL(server.url), change);
     const through = openDatabase({ url, maxConnections: 1, onError: () => {} });
     const unavailable = { code: 'database_unavailable' };
@@ -385,6 +387,7 @@ test('a password that is no longer right, or a database that is gone, makes it u
     await expect(through.openSession()).rejects.toMatchObject(unavailable);
     await through.close();
   }
+  await server.pool.query(`drop role ${role}`);
 });
 
 test('remembers the statements that took long, by their text', async () => {

@@ -95,6 +95,11 @@ export async function attachOrStart(
         if (!isTransient) throw unusable(`PostgreSQL could not start in ${cluster.dir}: ${reason}`);
         waitingFor = reason;
         launched = undefined;
+        // The first time another process was faster, as a rule.
+        if (retryMillis > firstRetryMillis) {
+          const fields = { clusterDir: cluster.dir, reason };
+          cluster.log('warn', 'PostgreSQL could not start, trying again', fields);
+        }
         await backOff();
       }
       await delay(pollMillis, undefined, { signal });

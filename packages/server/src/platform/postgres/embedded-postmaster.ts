@@ -209,8 +209,10 @@ async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals
 /** Removes an empty lock file, which only a power cut leaves behind, and PostgreSQL would never remove. */
 async function removeEmptyLockFile(file: string, content: string): Promise<void> {
   if (content.trim() !== '') return;
-  const { mtimeMs } = await stat(file);
-  if (Date.now() - mtimeMs > emptyLockFileMillis) await rm(file, { force: true });
+  // A server that ends, or has no room for its lock, removes it meanwhile.
+  const found = await stat(file).catch(() => null);
+  if (found !== null && Date.now() - found.mtimeMs > emptyLockFileMillis)
+    await rm(file, { force: true });
 }
 
 /** Returns the port if it is free now (0 takes any free port), or undefined when it is taken. */

@@ -64,6 +64,26 @@ describe('startEmbeddedPostgres', () => {
     await expect(start({ settings: { no_such_setting: '1' } })).rejects.toThrow(/no_such_setting/);
   });
 
+  it('tells each try while the disk has no room for the lock file', async () => {
+    await mkdir(clusterDir());
+    await writeFile(path.join(clusterDir(), 'PG_VERSION'), '18\n');
+    await writeFile(path.join(clusterDir(), 'svcctl-password'), 'secret');
+    const full = 'could not write lock file "postmaster.pid": No space left on device';
+    const script = `#!/bin/sh\n[ "$1" != -D ] || { echo 'FATAL: ${full}'; exit 1; }\n`;
+    const programs = { initdb: '#!/bin/sh\n', postgres: script };
+    const binDir = path.join(dataDir, 'bin');
+    await mkdir(binDir);
+    for (const [name, text] of Object.entries(programs)) {
+      await writeFile(path.join(binDir, name), text, { mode: 0o755 });
+    }
+    const stop = new AbortController();
+    const ended = expect(start({ binDir, signal: stop.signal })).rejects.toThrow('enough');
+    const tries = () => logged.filter(({ message }) => /could not start, trying/.test(message));
+    await waitFor(async () => tries().length >= 2);
+    stop.abort(new Error('enough'));
+    await ended;
+  });
+
   it('gives up when the signal is aborted', async () => {
     const aborted = AbortSignal.abort(new Error('interrupted'));
     await expect(start({ signal: aborted })).rejects.toThrow('interrupted');
@@ -265,7 +285,7 @@ function beginWithCluster(): Promise<void> {
 }
 
 async function start(
-  options: { settings?: Record<string, string>; signal?: AbortSignal } = {},
+  options: { binDir?: string; settings?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<EmbeddedPostgres> {
   const postgres = await startEmbeddedPostgres({
     dataDir,

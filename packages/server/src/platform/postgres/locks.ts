@@ -21,6 +21,8 @@ export const advisoryLocks = {
   keys: 7_340_133,
   schedules: 7_340_134,
   holdingBack: 7_340_141,
+  tokenChecks: 7_340_142,
+  recordCounts: 7_340_143,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_018,
   tags: 734_013,

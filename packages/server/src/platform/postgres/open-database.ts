@@ -202,6 +202,11 @@ export function placeOf(url: string): string {
   return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
 }
 
+/** Which database it is and where, without its user and password. */
+export function databaseOf(url: string): string {
+  return `${new pg.Client({ connectionString: url }).database} at ${placeOf(url)}`;
+}
+
 const int8 = 20;
 const dateTypes = new Set([1082, 1114, 1184]);
 

@@ -45,7 +45,7 @@ test('a database of ours is fit', async () => {
 });
 
 test('a wrong password, user or database is refused at once', async () => {
-  expect(await probe({ password: 'wrong' })).toEqual(unfit('the user and the password'));
+  expect(await probe({ as: role, password: 'wrong' })).toEqual(unfit('the user and the password'));
   expect(await probe({ as: 'nobody_such' })).toEqual(unfit('the user and the password'));
   expect(await probe({ to: '/no_such' })).toEqual(unfit('make the database'));
 });

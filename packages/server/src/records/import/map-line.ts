@@ -1,12 +1,16 @@
 import { JsonScanner } from '../../kernel/json-text.ts';
 import { createRoles, givenMembers, hasWholeEnrichment, type Mapping } from './mapping.ts';
-import { createSpelling } from './spell-field.ts';
+import { createSpelling, spellNumber } from './spell-field.ts';
 
 /**
  * Returns what makes a record's line of a line of NDJSON, to the letter: members are fields, as mapped, and others keys
- * of the enrichment, or beside a whole one, for which the service refuses them. Others than objects stay.
+ * of the enrichment, or beside a whole one, for which the service refuses them. Others than objects stay. The keys of which
+ * it makes numbers are added to `numbered`.
  */
-export function createLineMapper(mapping: Mapping): (line: string) => string {
+export function createLineMapper(
+  mapping: Mapping,
+  numbered = new Set<string>(),
+): (line: string) => string {
   const scanner = new JsonScanner('');
   const spell = createSpelling(mapping.timeUnit);
   const given = givenMembers(mapping);
@@ -20,8 +24,11 @@ export function createLineMapper(mapping: Mapping): (line: string) => string {
     const keys: string[] = [];
     for (const { name, spelledName, value } of members) {
       const role = roleOf(name);
-      if (role === 'key') keys.push(`${spelledName}:${value}`);
-      else if (role === 'unknown') fields.push(`${spelledName}:${value}`);
+      if (role === 'key') {
+        const isNumber = mapping.numbers?.includes(name);
+        if (isNumber) numbered.add(name);
+        keys.push(`${spelledName}:${isNumber ? spellNumber(value) : value}`);
+      } else if (role === 'unknown') fields.push(`${spelledName}:${value}`);
       else if (role !== 'skipped') fields.push(`"${role}":${spell(role, value)}`);
     }
     if (!hasEnrichment) fields.push(`"enrichment":{${keys.join(',')}}`);

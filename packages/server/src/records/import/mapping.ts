@@ -10,6 +10,8 @@ export type Mapping = {
   readonly values: Readonly<Partial<Record<RecordField, string>>>;
   /** The columns that are left out. */
   readonly skipped: readonly string[];
+  /** The columns of text that become numbers of the enrichment, to the letter. */
+  readonly numbers?: readonly string[] | undefined;
   /** What numbers count that stand for times, since 1970. */
   readonly timeUnit: TimeUnit | undefined;
 };
@@ -83,6 +85,13 @@ export function mappingFaults(mapping: Mapping, names: readonly string[]): strin
     faults.push(
       `no column is the ${field}: --map ${field}=COLUMN, or --set ${field}=VALUE for all rows`,
     );
+  }
+  for (const name of mapping.numbers ?? []) {
+    if (roles[names.indexOf(name)] === 'key') continue;
+    const why = names.includes(name)
+      ? 'it becomes no key of the enrichment'
+      : 'there is no such column';
+    faults.push(`--number ${name}: ${why}`);
   }
   const unknown = names.filter((_, index) => roles[index] === 'unknown');
   if (unknown.length > 0) {

@@ -238,3 +238,56 @@ test('rows too wide to be staged are kept, and read a few at a time', async () =
   expectRows(await textOf(file.records(7, 5)), 7);
   await narrow.close();
 });
+
+test('columns become numbers to the letter where it is asked for, and what is none breaks its line', async () => {
+  const signal = new AbortController().signal;
+  const open = async (numbers: string[], name: string) => {
+    const mapping = { columns: {}, values: {}, skipped: [], timeUnit: undefined, numbers };
+    const own = await openImporter({ mapping, delimiter: ',', signal });
+    const file = await own.open(pathOf(name), name === 'n.csv' ? 'csv' : 'ndjson');
+    const { text } = file.faults.length > 0 ? { text: '' } : await textOf(file.records(0));
+    await own.close();
+    return { ...file, enrichments: text.match(/(?<="enrichment":)\{.*\}(?=\}\n)/g) };
+  };
+  const cells = [
+    '0.50',
+    '-1e400',
+    '',
+    '"1,2"',
+    '01',
+    '" 5"',
+    '"""5"""',
+    '"5},{"',
+    '9007199254740993',
+  ];
+  const rows = cells.map((cell) => `T,S,1,2024-01-01,${cell},7,x`);
+  const head = 'tenant,store,event_id,occurred_at,n,m,x';
+  await writeFile(pathOf('n.csv'), [head, ...rows].join('\n'));
+  const csv = await open(['n'], 'n.csv');
+  expect(csv).toMatchObject({ shape: null, numberLike: ['m'] });
+  const rest = '"m":"7","x":"x"}';
+  expect(csv.enrichments).toEqual([
+    ...[`{"n":0.50,${rest}`, `{"n":-1e400,${rest}`, `{${rest}`],
+    ...['1,2', '01', ' 5', '\\"5\\"', '5},{'].map((text) => `{"n":"${text}" is no number,${rest}`),
+    `{"n":9007199254740993,${rest}`,
+  ]);
+  const values = ['"0.50"', '5e1', 'null', 'true', '[1]'].map((n) =>
+    line(1).replace('"enrichment":{}', `"n":${n}`),
+  );
+  await writeFile(pathOf('n.ndjson'), values.join(''));
+  expect((await open(['n'], 'n.ndjson')).enrichments).toEqual([
+    ...[
+      '{"n":0.50}',
+      '{"n":5e1}',
+      '{"n":null}',
+      '{"n":true is no number}',
+      '{"n":[1] is no number}',
+    ],
+  ]);
+  expect([(await open(['gone'], 'n.csv')).faults, (await open(['store'], 'n.csv')).faults]).toEqual(
+    [
+      ['--number gone: there is no such column'],
+      ['--number store: it becomes no key of the enrichment'],
+    ],
+  );
+});

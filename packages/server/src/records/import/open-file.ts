@@ -34,6 +34,8 @@ export type Importer = {
   find(pattern: string): Promise<string[]>;
   /** Reads what a file says of itself. Throws `file_unreadable`. */
   open(path: string, format: ImportFormat): Promise<ImportFile>;
+  /** The keys of NDJSON of which numbers were to be made, in the lines that were read by now. */
+  readonly numbered: ReadonlySet<string>;
   readonly stage: Stage;
   close(): Promise<void>;
 };
@@ -56,6 +58,7 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
   const duckdb = await openDuckDbStream({ memoryBytes, threads: 1, signal });
   const remote = createRemoteFiles(signal);
   const stage = createStage(duckdb);
+  const numbered = new Set<string>();
   /** Opens a file that is here. `name` is what people call it. */
   const openLocal = async (
     path: string,
@@ -77,7 +80,9 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
       await isSame();
     };
     const { typed, ...file } = await readable(name, () =>
-      format === 'ndjson' ? openLines(path, options) : openTable(duckdb, path, format, options),
+      format === 'ndjson'
+        ? openLines(path, createLineMapper(options.mapping, numbered))
+        : openTable(duckdb, path, format, options),
     );
     return {
       ...file,
@@ -126,6 +131,7 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
           ).map(String),
     open: (path, format) =>
       isRemote(path) ? openRemote(path, format) : openLocal(path, path, format),
+    numbered,
     stage,
     async close() {
       duckdb.close();
@@ -182,8 +188,7 @@ function reasonOf(error: Error): string {
 }
 
 /** A file of NDJSON. */
-async function openLines(path: string, { mapping }: ReadOptions): Promise<Content> {
-  const map = createLineMapper(mapping);
+async function openLines(path: string, map: (line: string) => string): Promise<Content> {
   return {
     columns: null,
     rows: null,

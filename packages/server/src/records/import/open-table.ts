@@ -9,7 +9,7 @@ import {
   type Mapping,
   mappingFaults,
 } from './mapping.ts';
-import { createSpelling } from './spell-field.ts';
+import { areNumbersSql, createSpelling, numberSql } from './spell-field.ts';
 import { restSql, type TypedSource } from './stage.ts';
 import { bodyOf, textType, typedColumns } from './typed-rows.ts';
 
@@ -24,6 +24,8 @@ export type Content = {
   readonly rows: number | null;
   /** What keeps it from being imported, in sentences. */
   readonly faults: readonly string[];
+  /** Of CSV: the columns that become text, and whose first cells are numbers. */
+  readonly numberLike?: readonly string[];
   /**
    * Yields its records from a row on, counted from 0; with `rest`, only those whose numbers the stage has kept of the
    * file of this number, and blank lines for the others. Throws `file_changed` when the file is not what it was when it
@@ -60,6 +62,7 @@ export async function openTable(
   const names = table.columns.map(({ name }) => name);
   const roleOf = createRoles(mapping, hasWholeEnrichment(mapping, names));
   const faults = mappingFaults(mapping, names);
+  const { numbers = [] } = mapping;
   const keys: string[] = [];
   const fields = new Map<RecordField, string>();
   for (const { name, sql, type } of table.columns) {
@@ -67,8 +70,10 @@ export async function openTable(
     if (role === 'skipped' || role === 'unknown') continue;
     const json = jsonSql(type, sql);
     if (json === null) faults.push(`column ${name} has the type ${type.text}: --skip ${name}`);
-    else if (role === 'key') keys.push(`${literal(`${JSON.stringify(name)}:`)} || ${json}`);
-    else fields.set(role, json);
+    else if (role === 'key') {
+      const value = numbers.includes(name) ? numberSql(json) : json;
+      keys.push(`${literal(`${JSON.stringify(name)}:`)} || ${value}`);
+    } else fields.set(role, json);
   }
   if (!fields.has('enrichment') && mapping.values.enrichment === undefined) {
     // What is NULL is left out.
@@ -76,7 +81,7 @@ export async function openTable(
   }
   const list = typedColumns(table.columns, { mapping, roleOf });
   const shape =
-    list === null || faults.length > 0 || !table.isNumbered
+    list === null || faults.length > 0 || numbers.length > 0 || !table.isNumbered
       ? null
       : await shapeOf(duckdb, `select ${list} from ${table.source}`);
   return {
@@ -84,6 +89,14 @@ export async function openTable(
     // Only rows that are counted can be staged. Of a file that breaks off, those before that are sent one by one.
     rows: table.rows ?? (shape === null ? null : await countRows(duckdb, table).catch(() => null)),
     faults,
+    numberLike:
+      format === 'csv'
+        ? await findNumberLike(
+            duckdb,
+            table,
+            ({ name }) => roleOf(name) === 'key' && !numbers.includes(name),
+          )
+        : [],
     typed:
       shape === null
         ? null
@@ -116,6 +129,22 @@ export async function openTable(
       }
     },
   };
+}
+
+const looksAtRows = 100;
+
+async function findNumberLike(
+  duckdb: DuckDbStream,
+  { columns, source }: Table,
+  isText: (column: Table['columns'][number]) => boolean,
+): Promise<string[]> {
+  const texts = columns.filter(isText);
+  const list = texts.map(({ sql }) => `(${areNumbersSql(sql)})::varchar`).join(', ');
+  if (list === '') return [];
+  const query = `select unnest(list_value(${list})) from (select * from ${source} limit ${looksAtRows})`;
+  // A file that breaks off here is told of when it is read.
+  const are = await firstColumn(duckdb, query).catch(() => []);
+  return texts.flatMap(({ name }, index) => (are[index] === 'true' ? [name] : []));
 }
 
 /** What typed rows have as their enrichment; null when DuckDB cannot make them. */

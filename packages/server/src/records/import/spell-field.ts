@@ -5,7 +5,11 @@ import type { RecordField } from '../values.ts';
 /** What a number counts that stands for a time, since 1970: seconds, milliseconds, microseconds or nanoseconds. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns';
 
-const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** A number of JSON, for JavaScript and for DuckDB. */
+const numberPattern = '-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?';
+const number = new RegExp(`^${numberPattern}$`);
+/** Behind a value that is no number: no JSON has it, so the service rejects the row. */
+const noNumber = ' is no number';
 /** As databases print times: a blank for the T, no zone for UTC, and hours alone as an offset. */
 const printedTime =
   /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d+)?)(Z|[+-]\d\d(?=$)|[+-]\d\d:?\d\d)?$/;
@@ -47,6 +51,23 @@ export function createSpelling(
           : json;
     }
   };
+}
+
+/** Spells a value, given as JSON, as the number that it is or that its text is; one of neither has its row rejected. */
+export function spellNumber(json: string): string {
+  const text = json.replace(/^"|"$/g, '');
+  return number.test(text) ? text : json === 'null' ? json : json + noNumber;
+}
+
+/** The same in SQL, where `json` is NULL for no value. */
+export function numberSql(json: string): string {
+  const text = `trim(${json}, '"')`;
+  return `case when regexp_full_match(${text}, '${numberPattern}') then ${text} else ${json} || '${noNumber}' end`;
+}
+
+/** SQL that says whether all of some text are numbers, of which there is one. */
+export function areNumbersSql(text: string): string {
+  return `coalesce(bool_and(regexp_full_match(${text}, '${numberPattern}')), false)`;
 }
 
 function spellTime(json: string): string {

@@ -19,6 +19,7 @@ const slips: readonly (readonly [before: RegExp, rest: RegExp, advice: string])[
   [/(?:)/, /^(\/\/|\/\*|#)/, 'JSON has no comments'],
   [/(^|[^\d.])0$/, /^\d/, 'a number does not begin with 0'],
   [/(^|[^\d])$/, /^\.\d/, 'a number has a digit before its point'],
+  [/(?:)/, /^is no number\b/, 'what --number makes a number is none of JSON, such as 0.5 or -1e3'],
   [/[{,]$/, /^[A-Za-z_]\w*\s*:/, 'a key stands in double quotes'],
 ];
 

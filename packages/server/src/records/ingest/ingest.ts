@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { type Actor, callerOf } from '../../kernel/actor.ts';
 import { createBatcher } from '../../kernel/batcher.ts';
@@ -8,6 +9,7 @@ import { isHidden } from '../../kernel/names.ts';
 import { type Body, Content } from '../../platform/http/body.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { listNewNames } from '../../platform/postgres/known-names.ts';
+import { withTokenCheck } from '../../platform/postgres/token-check.ts';
 import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
@@ -44,6 +46,8 @@ export type IngestOptions = IngestLimits & {
 type TakeOptions = {
   /** Is called before anything is stored, and throws 401 when the actor may not go on. */
   recheck?: (() => Promise<unknown>) | undefined;
+  /** Looks the actor's token up where the statement that stores could not check it. Throws 401. */
+  lookUp?: () => Promise<Actor>;
   /** Makes it a dry run: everything is checked and noted there, and nothing is stored. */
   findings?: Findings | undefined;
 };
@@ -80,20 +84,18 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   const storeAlone = (sent: SentPart) => storePart(db, sent, storing);
   const small = createBatcher<SentPart, PartOutcome>({
     alone: storeAlone,
-    together: (sent) =>
-      storeTogether(
-        db,
-        sent.map(({ part }) => part),
-        storing,
-      ),
+    together: (sent) => storeTogether(db, sent, storing),
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
   return takeRecords(options, (all, { actor, isDryRun }) =>
-    withoutHidden(db, all, (part) => {
+    withoutHidden(db, all, async (part) => {
       if (isDryRun) return foreseePart(db, part, storing);
-      const sent = { part, tokenId: actor.tokenId };
-      return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
+      const { tokenId, check } = actor;
+      const sent = { part, tokenId, check };
+      const outcome = await (maySharePart(part, storing) ? small.run(sent) : storeAlone(sent));
+      if (check !== undefined) check.isMade = true;
+      return outcome;
     }),
   );
 }
@@ -116,7 +118,7 @@ function takeRecords(
   const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
 
   return {
-    batch: (body, actor, { recheck = noRecheck, findings } = {}) =>
+    batch: (body, actor, { recheck = noRecheck, lookUp = async () => actor, findings } = {}) =>
       withShare(budget.of(callerOf(actor)), body, async (share) => {
         const tally = new Tally(actor, findings);
         const part = new Part();
@@ -136,7 +138,16 @@ function takeRecords(
         }).catch(refuseEnvelope);
         if (part.count > 0) {
           await recheck();
-          tally.add(part, await store(part, { actor, isDryRun: findings !== undefined }));
+          const isDryRun = findings !== undefined;
+          const storeAs = async (found: Actor) => {
+            const isSame = isDeepStrictEqual(found.tenants, actor.tenants);
+            const reached = isSame ? part : tally.takeAgain(part, found);
+            if (reached.count > 0)
+              tally.add(reached, await store(reached, { actor: found, isDryRun }));
+          };
+          // Whoever has revoked a token waits for what checks one, which a large part would make long.
+          const isLarge = part.count > fewRows && actor.check !== undefined;
+          await withTokenCheck(isLarge ? await lookUp() : actor, lookUp, storeAs);
         }
         return tally.answer();
       }),

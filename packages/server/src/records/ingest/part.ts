@@ -161,7 +161,7 @@ type Rejection = Pick<RecordFault, 'message'> &
 
 /** What became of the records of a request. */
 export class Tally {
-  readonly #actor: Actor;
+  #actor: Actor;
   #accepted = 0;
   #duplicates = 0;
   readonly #rejections = new Rejections();
@@ -184,6 +184,15 @@ export class Tally {
       this.reject(index, { code: 'tenant_not_allowed', message, tenant: record.tenant });
     }
     return record;
+  }
+
+  /** Takes the records of a part once more, by what their actor was found to reach now. */
+  takeAgain(part: Part, actor: Actor): Part {
+    this.#actor = actor;
+    const again = new Part();
+    for (const { index, record } of part.rows)
+      this.take(again, index, { record, fault: null, end: 0 });
+    return again;
   }
 
   reject(index: number, { code, message, field = null, tenant = '' }: Rejection): void {

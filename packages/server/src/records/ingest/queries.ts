@@ -2,9 +2,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import sql, { raw, type Sql } from 'sql-template-tag';
+import type { TokenCheck } from '../../kernel/actor.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { givenRows, unseen } from '../../platform/postgres/sql-text.ts';
+import { tokensStand } from '../../platform/postgres/token-check.ts';
 import { type CounterTable, counterKeys, digestSum } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
@@ -148,7 +150,13 @@ export type Stored = {
  */
 export async function storeNew(
   db: Queryable,
-  { part, ordinals, checked, lockMillis }: RowsToStore & { lockMillis: number },
+  {
+    part,
+    ordinals,
+    checked,
+    lockMillis,
+    checks = [],
+  }: RowsToStore & { lockMillis: number; checks?: readonly (TokenCheck | undefined)[] },
 ): Promise<Stored> {
   const content = (of: string) =>
     raw(
@@ -159,7 +167,7 @@ export async function storeNew(
     sql`
     with ${ofTenants}, given as materialized (
       select given.* from (${sentRows(part, ordinals)}) given
-      where ${limit} is not null and (select tenants from limited) >= 0
+      where ${limit} is not null and (select tenants from limited) >= 0 and ${tokensStand(checks)}
     ), ${coldDaysOfGiven(checked)}, sent as materialized (
       select * from given where (select days from cold_days) is null
     ), added as (
@@ -255,6 +263,7 @@ export async function storeOne(
   db: Queryable,
   { record, occurredAt, digest }: PartRow,
   lockMillis: number,
+  check?: TokenCheck,
 ): Promise<boolean> {
   const { tenant, store, eventId, kind, source, model, confidence, bytes, enrichment } = record;
   const [stored] = await db.query<{ count: number }>(sql`
@@ -263,7 +272,7 @@ export async function storeOne(
         ${occurredAt}::timestamptz as occurred_at, ${eventId}::text collate "C" as event_id, ${kind}::text as kind,
         ${source}::text as source, ${model}::text as model, ${confidence}::text as confidence,
         ${bytes}::integer as bytes, ${digest}::bigint as digest, ${enrichment}::json as enrichment
-      where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null and not exists (
+      where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null and ${tokensStand([check])} and not exists (
         select 1 from leaf_days where tenant = ${tenant} and store = ${store} and day = ${occurredAt.slice(0, 10)}::date
           and cold_count > 0)
     ), added as (

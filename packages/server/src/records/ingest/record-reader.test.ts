@@ -163,6 +163,8 @@ const withConfidence = (spelled: string) =>
 test.each([
   ['2001-03-01', 'a day without a time'],
   ['2001-03-01 00:05:00Z', 'it has a space in place of T'],
+  ['2001-03-01 00:05', 'it lacks its seconds'],
+  ['2001-03-01T00:05+01:00', 'it lacks its seconds'],
   ['2001-03-01T00:05:00+01', 'its offset lacks the colon or the minutes'],
   ['2001-03-01T00:05:00+0100', 'its offset lacks the colon or the minutes'],
   ['983405100', 'it is a number of seconds or the like'],

@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache';
+import type { TokenCheck } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
@@ -34,8 +35,12 @@ type StoreOptions = {
   lateChecks: Gate;
 };
 
-/** A part, and the token with which it was sent. */
-export type SentPart = { readonly part: Part; readonly tokenId: string };
+/** A part, the token with which it was sent, and what is checked of that as it is stored. */
+export type SentPart = {
+  readonly part: Part;
+  readonly tokenId: string;
+  readonly check?: TokenCheck | undefined;
+};
 
 /** If a part meets changes of its days or records this often in a row, something is wrong. */
 const maxAttempts = 5;
@@ -50,7 +55,7 @@ const mostLockWaits = 50;
  */
 export async function storePart(
   db: Database,
-  { part, tokenId }: SentPart,
+  { part, tokenId, check }: SentPart,
   { cold, partitions, busy, repeaters, transactions, lateChecks }: StoreOptions,
 ): Promise<PartOutcome> {
   let checked = nothingChecked;
@@ -62,8 +67,9 @@ export async function storePart(
       await partitions.ensure(part.months());
       const row = onlyRow;
       onlyRow = undefined;
-      if (row !== undefined && (await storeOne(db, row, lockMillis.alone))) return allStored;
-      const rows = { ...rowsToStore(part, checked), lockMillis: lockMillis.alone };
+      const { alone } = lockMillis;
+      if (row !== undefined && (await storeOne(db, row, alone, check))) return allStored;
+      const rows = { ...rowsToStore(part, checked), lockMillis: alone, checks: [check] };
       if (!isNew) return storeNew(db, rows);
       // Between two attempts the place is free for others.
       const once = { isTriedOnce: true };
@@ -117,19 +123,21 @@ const lockNotAvailable = '55P03';
 /** Stores small parts together. Returns null for one with records of cold days, to be stored alone. */
 export async function storeTogether(
   db: Database,
-  parts: readonly Part[],
+  sent: readonly SentPart[],
   { transactions }: Pick<StoreOptions, 'transactions'>,
 ): Promise<(PartOutcome | null)[]> {
+  const parts = sent.map(({ part }) => part);
+  const checks = sent.map(({ check }) => check);
   const joined = Part.join(parts);
   const rows = rowsToStore(joined, nothingChecked);
   const stored = await transactions.run(() =>
-    storeNew(db, { ...rows, lockMillis: lockMillis.together }),
+    storeNew(db, { ...rows, lockMillis: lockMillis.together, checks }),
   );
   const { cold_days: days } = stored;
   if (days === null) return splitOutcome(parts, outcomeOf(stored, nothingChecked));
-  const others = parts.filter((part) => !part.touches(days));
+  const others = sent.filter(({ part }) => !part.touches(days));
   const outcomes = others.length === 0 ? [] : await storeTogether(db, others, { transactions });
-  return parts.map((part) => outcomes[others.indexOf(part)] ?? null);
+  return sent.map((one) => outcomes[others.indexOf(one)] ?? null);
 }
 
 /** Whether a part may be stored together with those of other callers, without keeping them waiting. */

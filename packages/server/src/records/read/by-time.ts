@@ -98,12 +98,14 @@ export async function planColdTimes(
     { tenant, after, descending, wanted: looks, isWhole: true },
   );
   if (times === null) return { end };
-  const [first, last] = [times.first_at.slice(0, 10), times.last_at.slice(0, 10)];
-  const span = { tenant, from: first, until: addDays(last, 1), tenants: slice.tenants };
-  const few = fewSegments(
-    days.filter(({ day }) => day >= first && day <= last),
-    await listSliceSegments(db, span),
+  const own = days.filter(
+    ({ day }) => day >= times.first_at.slice(0, 10) && day <= times.last_at.slice(0, 10),
   );
+  // The time at which a page begins may lie beyond the days of the slice.
+  const dates = own.map(({ day }) => day).sort();
+  const [first = '', last = ''] = [dates[0], dates.at(-1)];
+  const span = { tenant, from: first, until: addDays(last, 1), tenants: slice.tenants };
+  const few = fewSegments(own, await listSliceSegments(db, span));
   const [from, to] =
     few.last === null ? [first, last] : descending ? [few.last, last] : [first, few.last];
   return {

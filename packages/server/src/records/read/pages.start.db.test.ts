@@ -71,6 +71,27 @@ test('the last page of a tenant is that of its last store', async () => {
 });
 
 test.each([
+  ['oldest', '2001-01-31T08:00:00Z'],
+  ['newest', '2001-03-01T08:00:00Z'],
+] as const)(
+  'the %s cold records of a month have no others, from a time beyond it',
+  async (order, start) => {
+    const tenant = `beyond ${order}`;
+    const days = ['2001-01-31', '2001-02-01', '2001-02-28', '2001-03-01'];
+    const at = (n: number) => `${days[n]}T08:00:00Z`;
+    await ingest(db, cold, [numberedRecords(tenant, 4, (n) => ({ occurred_at: at(n) }))]);
+    await freeze(db, cold, { tenant, id: `seg_${order}` });
+    const request = { tenant, order, month: '2001-02' } as const;
+    const read = async (more: object) =>
+      (await pagesOf(tiers, { ...request, ...more })).flatMap(({ data }) =>
+        data.map(({ event_id }) => event_id),
+      );
+    const inMonth = order === 'oldest' ? ['e1', 'e2'] : ['e2', 'e1'];
+    expect([await read({}), await read({ start })]).toEqual([inMonth, inMonth]);
+  },
+);
+
+test.each([
   [{ ...slice, start: 'yesterday' }, '?start'],
   [{ tenant: 'T', start: at(0) }, '?start'],
   [{ ...slice, start: at(0), cursor: 'c' }, '?start'],

@@ -22,7 +22,7 @@ export type ScanLimits = {
   readonly filtered: number;
   /** With a `where`, which reads records whole, a scan ends after so many bytes of them. Each comparison takes about 0.1 s for them. */
   readonly bytes: number;
-  /** With an event id: it stands in the index of keys, and in a column of its own. A million take about 0.3 s. */
+  /** Of cold records with an event id: it stands in a column of its own. A million take about 0.3 s. */
   readonly ofEvent: number;
   /** How many days of stores the search for an event looks up. */
   readonly days: number;

@@ -192,6 +192,24 @@ export function contains(outer: DayWindow, inner: DayWindow): boolean {
   return isOfStore && outer.from <= inner.from && inner.until <= outer.until;
 }
 
+/** Whether any of these days belongs to the slice. It may end a job that lost nothing, but misses none that did. */
+export function hasLost(slice: Slice, { days }: { days: readonly StoreDay[] }): boolean {
+  const windows = slice.dataset === undefined ? null : (slice.tags?.[slice.dataset] ?? []);
+  return days.some(
+    ({ store, day }) =>
+      (slice.store === undefined || slice.store === store) &&
+      (slice.from === undefined || day >= slice.from) &&
+      (slice.until === undefined || day < slice.until) &&
+      (windows === null || windows.some((window) => isIn(window, { store, day }))),
+  );
+}
+
+function isIn(window: DayWindow, { store, day }: StoreDay): boolean {
+  return (
+    (window.store === null || window.store === store) && day >= window.from && day < window.until
+  );
+}
+
 /** Returns whether the counters of leaves alone can say how many records the slice has. */
 export function isCounted(slice: Slice): boolean {
   return ofRecords.every((name) => slice[name] === undefined);

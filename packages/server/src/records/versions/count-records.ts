@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { RecordCount } from '../count.contract.ts';
 import { countSlice } from '../read/sum-segments.ts';
-import type { ColdReader } from '../segments/segment.ts';
+import type { ColdReader, StoreDay } from '../segments/segment.ts';
 import {
   isCounted,
   isOutOfReach,
@@ -21,13 +21,13 @@ type Tools = {
   readonly cold: ColdReader;
   readonly cursorKey: Buffer;
   /** Aborts when nobody wants the answer any more. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 };
 
 export type CountRequest = SliceRequest & { readonly tenant: string; readonly cursor?: string };
 
 /** One request reads about so much; a where takes some seconds for it. Counters of so many store-days are looked at. */
-const usualStretch: StretchSize = { rows: 250_000, bytes: 96 * 1024 * 1024, days: 10_000 };
+export const usualStretch: StretchSize = { rows: 250_000, bytes: 96 * 1024 * 1024, days: 10_000 };
 
 /**
  * Counts the records of a slice, at once where the counters tell, and otherwise those of one stretch of it: whoever asks
@@ -51,19 +51,23 @@ export async function countRecords(
   const [at = await timeOf(db, slice.tenant), store, day] = key;
   const after = store === undefined || day === undefined ? null : { store, day };
   const pinned: Slice = { ...(await withTags(db, slice)), recordedBefore: at };
-  const stretch = await findStretch(db, pinned, { after, size });
-  if (stretch === undefined) return { ...emptyCount };
+  const { to, ...found } = await countStretch({ db, cold, signal }, pinned, { after, size });
+  if (to === null) return { ...emptyCount, ...found };
+  const next = { direction: 'next', key: [at, to.store, to.day] } as const;
+  return { ...found, searched_to: to, next_cursor: encodeCursor(cursorKey, scope, next) };
+}
+
+/** Counts the next stretch of a pinned slice. `to` is its last store-day; null when no other follows. */
+export async function countStretch(
+  { db, cold, signal }: Omit<Tools, 'cursorKey'>,
+  slice: Slice,
+  from: { after: StoreDay | null; size: StretchSize },
+): Promise<{ count: number; bytes: number; looked: number; to: StoreDay | null }> {
+  const stretch = await findStretch(db, slice, from);
+  if (stretch === undefined) return { count: 0, bytes: 0, looked: 0, to: null };
   const { range, count: looked, isMore } = stretch;
-  const { count, bytes } = await countSlice(db, { ...pinned, range }, cold, signal);
-  const { last } = range;
-  const next = { direction: 'next', key: [at, last.store, last.day] } as const;
-  return {
-    count,
-    bytes,
-    looked,
-    searched_to: isMore ? last : null,
-    next_cursor: isMore ? encodeCursor(cursorKey, scope, next) : null,
-  };
+  const { count, bytes } = await countSlice(db, { ...slice, range }, cold, signal);
+  return { count, bytes, looked, to: isMore ? range.last : null };
 }
 
 /**

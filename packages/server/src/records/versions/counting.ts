@@ -95,6 +95,8 @@ async function countVersion(
   // If records of the version went meanwhile, it waits to be counted again, and this count is not kept.
   if (!(await queries.setCounted(db, version, counted, difference))) return;
   if (difference === null) log.debug({ tenant, version: id }, 'a dataset version is counted');
+  else if (!version.is_counted)
+    log.info({ tenant, version: id, difference }, 'a dataset version is empty');
   else log.error({ tenant, version: id, difference }, 'a dataset version is not what was frozen');
 }
 

@@ -5,9 +5,9 @@ import * as queries from './queries.ts';
 
 /**
  * Has versions counted again that may have lost records, and deletes those of which an erasure left nothing, in the
- * transaction that removes them, under `lockRemovals`. Returns how many.
+ * transaction that removes them, under `lockRemovals`. Returns which these are.
  */
-export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<number> {
+export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<Named[]> {
   const { tenant, kind, window } = gone;
   const hasLost = createLookUp(gone.days);
   const byVersion = groupBy(
@@ -24,7 +24,7 @@ export async function noteGoneRecords(connection: Connection, gone: Gone): Promi
   const change = kind === 'erase' ? 'erased' : 'deleted';
   if (changed.length > 0) await queries.setChanged(connection, { tenant, ids: changed }, change);
   if (ended.length > 0) await queries.deleteVersions(connection, { tenant, ids: ended });
-  return changed.length + ended.length;
+  return [...changed, ...ended].map((id) => ({ id, name: byVersion.get(id)?.[0]?.name ?? '' }));
 }
 
 /** Deletes the tags that lie wholly on erased days. Returns how many there were. */
@@ -81,11 +81,20 @@ export type Gone = {
   readonly window: DayWindow | null;
 };
 
-/** How many other things went or changed with the records. */
+/** A version by its name, or an export by that of its file. */
+export type Named = { readonly id: string; readonly name: string };
+
+/** What other things went or changed with the records. Only erasures name them, and earlier ones did not. */
 export type GoneEffects = {
   readonly tagsRemoved: number;
   readonly versionsChanged: number;
   readonly exportsRemoved: number;
-  /** Folders of schedules that may hold erased records, the newest first; earlier erasures have none. */
+  /** The first of the versions. */
+  readonly versions?: readonly Named[];
+  /** The first of the exports. */
+  readonly exports?: readonly Named[];
+  /** The exports of which files that may hold erased records were fetched, the latest first. */
+  readonly downloads?: readonly (Named & { readonly at: string; readonly by: readonly string[] })[];
+  /** Folders of schedules that may hold erased records, the newest first. */
   readonly delivered?: readonly string[];
 };

@@ -328,10 +328,11 @@ export async function findFrozenSlice(
 export async function listVersionWindows(
   connection: Connection,
   tenant: string,
-): Promise<(DayWindow & { version_id: string })[]> {
+): Promise<(DayWindow & { version_id: string; name: string })[]> {
   return connection.query(sql`
-    select version_id, store, first_day::text as "from", until::text as until
-    from dataset_version_windows where tenant = ${tenant} order by version_id, ordinal`);
+    select w.version_id, v.name, w.store, w.first_day::text as "from", w.until::text as until
+    from dataset_version_windows w join dataset_versions v on v.tenant = w.tenant and v.id = w.version_id
+    where w.tenant = ${tenant} order by w.version_id, w.ordinal`);
 }
 
 /** Has versions counted again, and notes why. */

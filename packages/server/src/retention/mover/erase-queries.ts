@@ -161,39 +161,74 @@ export async function findErasureState(
   return rows[0];
 }
 
-/** Stores the receipt without event ids: it must not remember who was erased. */
-export async function insertReceipt(db: Queryable, receipt: EraseReceipt): Promise<void> {
+/**
+ * Stores the receipt without event ids: it must not remember who was erased. One that was stored before its records were
+ * found keeps what has gone of incidents since. `begun` is of incidents that are still to go.
+ */
+export async function saveReceipt(
+  db: Queryable,
+  receipt: EraseReceipt,
+  begun?: GoneIncidents,
+): Promise<void> {
+  const incidents = begun && { incidents: begun.erased, incident_remains: begun.remains };
   await db.query(sql`
     insert into erasures (id, tenant, receipt)
-    values (${receipt.id}, ${receipt.tenant}, ${JSON.stringify({ ...receipt, not_found: [] })})`);
+    values (${receipt.id}, ${receipt.tenant}, ${JSON.stringify({ ...receipt, not_found: [], ...incidents })})
+    on conflict (id) do update set
+      receipt = erasures.receipt || (excluded.receipt - '{incidents,incident_remains}'::text[])`);
 }
 
-/** Adds to a receipt what went of incidents after its records. */
-export async function addIncidents(
+export type GoneIncidents = {
+  readonly erased: NonNullable<EraseReceipt['incidents']>;
+  readonly remains: EraseReceipt['remains'];
+};
+
+/** Notes in a receipt what has gone of incidents so far, and what of them remains, beside what remains of records. */
+export async function setIncidents(
   db: Queryable,
-  id: string | null,
-  { erased, remains }: { erased: EraseReceipt['incidents']; remains: EraseReceipt['remains'] },
+  id: string,
+  { erased, remains }: GoneIncidents,
 ): Promise<void> {
   await db.query(sql`
     update erasures set receipt = receipt || jsonb_build_object('incidents', ${JSON.stringify(erased)}::jsonb,
-      'remains', ${JSON.stringify(remains)}::jsonb || (receipt->'remains'))
+      'incident_remains', ${JSON.stringify(remains)}::jsonb)
     where id = ${id}`);
 }
 
-/** Finds a receipt among those of these tenants; null means all. */
+/** Finds a receipt among those of these tenants; null means all. One of an earlier release names nothing. */
 export async function findReceipt(
   db: Queryable,
   id: string,
   tenants: readonly string[] | null,
 ): Promise<EraseReceipt | undefined> {
   const [row] = await db.query<{ receipt: EraseReceipt }>(sql`
-    select receipt from erasures
+    select '{"versions": [], "exports": []}'::jsonb || (receipt - 'incident_remains') || jsonb_build_object(
+        'remains', coalesce(receipt->'incident_remains', '[]') || (receipt->'remains')) as receipt from erasures
     where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
   return row?.receipt;
 }
 
+/** Changes what a stored receipt says is left. */
+export async function setRemains(db: Queryable, { id, remains }: EraseReceipt): Promise<void> {
+  await db.query(sql`
+    update erasures set receipt = receipt || jsonb_build_object('remains', ${JSON.stringify(remains)}::jsonb)
+    where id = ${id}`);
+}
+
+/** Tables with texts of callers that may have named somebody, as the receipt calls them. */
+export const textTables = {
+  moves: 'the journal of moves',
+  approvals: 'the requests for confirmation',
+  dataset_versions: 'the dataset versions',
+  export_schedules: 'the schedules',
+  exports: 'the export jobs',
+  record_counts: 'the counts of records',
+  saved_views: 'the saved views',
+  webhook_endpoints: 'the endpoints',
+} as const;
+
 /** The result of taking deleted rows out of PostgreSQL's files. */
-type Scrubbed = {
+export type Scrubbed = {
   /** Tables that were too large to be written anew. */
   readonly kept: readonly string[];
   /** Whether a checkpoint was made afterwards, which writes the new files to the disk. */
@@ -202,8 +237,8 @@ type Scrubbed = {
 
 /**
  * Notes, together with the switch, which tables are to be scrubbed: the months of the deleted records and, if event ids
- * or a subject were given, the journal. The months of cold records are among them, because the rows that were deleted when these
- * records became cold may still lie in the pages of their month.
+ * or a subject were given, those with texts that may name them. The months of cold records are among them, because the
+ * rows that were deleted when these records became cold may still lie in the pages of their month.
  */
 export async function queueScrub(
   db: Queryable,
@@ -218,7 +253,8 @@ export async function queueScrub(
     order by relname`);
   await db.query(sql`
     update moves set scrub_due = ${partitions.map(({ name }) => name)}::text[]
-      || case when coalesce(request->>'event_ids', request->>'subject') is null then '{}' else '{moves}' end::text[]
+      || case when coalesce(request->>'event_ids', request->>'subject') is null then '{}'
+        else ${Object.keys(textTables)}::text[] end
     where tenant = ${tenant} and id = ${id}`);
 }
 
@@ -280,28 +316,37 @@ export async function doAndUndo<T>(connection: Connection, work: () => Promise<T
   return result;
 }
 
-/** What has a `where` of its own. `where` is its text, or the texts of an export and of the version that it is of. */
+/** What has a `where` of its own: its text, those of an export and of the version that it is of, or the body of a request. */
 type Condition = {
-  readonly kind: 'export' | 'version' | 'schedule' | 'endpoint';
+  readonly kind: 'export' | 'count' | 'version' | 'schedule' | 'endpoint' | 'approval';
   readonly id: string;
   readonly where: string;
-  /** Whether it does nothing any more. */
+  /** Whether it does nothing any more; of a request for confirmation, which loses its body by its end, always false. */
   readonly has_ended: boolean;
 };
 
-/** Lists what of a tenant has a `where`. */
-export async function listConditions(db: Queryable, tenant: string): Promise<Condition[]> {
+/** Lists what of a tenant has a `where`, without the request that is being done: what it was asked by is `requestId`. */
+export async function listConditions(
+  db: Queryable,
+  tenant: string,
+  requestId: string,
+): Promise<Condition[]> {
   return db.query<Condition>(sql`
     select * from (
       select 'export' as kind, id, state not in ('queued', 'running') as has_ended,
         concat_ws(' and ', request->>'where', version->>'where') as "where"
       from exports where tenant = ${tenant}
       union all
+      select 'count', id, finished_at is not null, request->>'where' from record_counts where tenant = ${tenant}
+      union all
       select 'version', id, false, where_text from dataset_versions where tenant = ${tenant}
       union all
       select 'schedule', id, deleted_at is not null, request->>'where' from export_schedules where tenant = ${tenant}
       union all
       select 'endpoint', id, deleted_at is not null, filter from webhook_endpoints where tenant = ${tenant}
+      union all
+      select 'approval', id, false, body::text from approvals
+      where (tenant = ${tenant} or tenant is null) and state = 'waiting' and request_id <> ${requestId}
     ) conditions where "where" <> ''`);
 }
 
@@ -318,6 +363,9 @@ export async function forgetConditionOf(
     await db.query(sql`
       update exports set ${without('request', '{where}')}, ${without('version', '{where}')},
         ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);
+  } else if (kind === 'count') {
+    await db.query(sql`
+      update record_counts set ${without('request', '{where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);
   } else if (kind === 'schedule') {
     await db.query(sql`update export_schedules set ${without('request', '{where}')} ${ofTenant}`);
   } else if (kind === 'endpoint') {

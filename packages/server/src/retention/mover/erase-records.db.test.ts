@@ -5,7 +5,8 @@ import { testActor } from '../../../test/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';
-import { erasedDays, eraseOnce, seedErased } from './testing/eraser.ts';
+import { getErasure } from './erase-records.ts';
+import { auditOf, erasedDays, eraseOnce, incidentsLeft, seedErased } from './testing/eraser.ts';
 import { at } from './testing/points.ts';
 import { useTestMover } from './testing/test-mover.ts';
 import { differences, objectKeysOf, stateOf, totals } from './testing/truth.ts';
@@ -52,6 +53,21 @@ test('a hold set while it copies stops it', async () => {
   );
   expect(await totals(mover, 'late-hold')).toEqual(before);
   expect(await differences(mover, 'late-hold')).toEqual([]);
+});
+
+test('from the journal on a receipt says that incidents are still to go, so that no kill hides it', async () => {
+  await seed('to-go');
+  const told: unknown[] = [];
+  const tell = at('verified after', async () => {
+    const { target } = (await auditOf(mover, 'to-go'))[0] ?? {};
+    const { incidents, remains } = await getErasure(mover.db, testActor, target ?? '');
+    told.push({ count: incidents?.count, remains });
+  });
+  const request = { tenant: 'to-go', store: 'DFW', incidents: true };
+  const receipt = await eraseOnce(mover, request, { ...tell, incidentCount: 2 });
+  expect(told).toEqual([{ count: 0, remains: expect.arrayContaining([incidentsLeft]) }]);
+  expect(receipt.incidents?.count).toBe(2);
+  expect(receipt.remains).not.toContainEqual(incidentsLeft);
 });
 
 test('one that fails says which incidents of its subject went before the records', async () => {

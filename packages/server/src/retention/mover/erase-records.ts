@@ -6,21 +6,23 @@ import type { Audit, Caller } from '../../platform/audit.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
-import type { EraseReceipt } from '../contract.ts';
+import type { EraseReceipt, EraseRemain } from '../contract.ts';
 import { findDueDays } from '../policies/queries.ts';
 import {
   type ErasureState,
   findErasureState,
   findReceipt,
-  insertReceipt,
+  type GoneIncidents,
+  saveReceipt,
 } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import { journalMove, newSegment, type PlannedMove } from './journal.ts';
 import type { Move, MoverContext } from './move.ts';
 import { withTenantLock } from './move-tenant.ts';
-import { dryReceipt, foretell, receiptOf } from './receipt.ts';
+import { dryReceipt, foretell, noEffects, noMatches, receiptOf, tellOnce } from './receipt.ts';
 import { resumeMoves, runMove } from './run-move.ts';
-import { type EraseScope, toJournal } from './scope.ts';
+import { type EraseScope, takesWholeDays, toJournal } from './scope.ts';
+import { scrubTexts, textsLeft } from './scrub.ts';
 
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;
@@ -34,7 +36,8 @@ export type EraseAct = Caller & { readonly requestedAt: string; readonly reason?
 
 /**
  * Erases records in both tiers and returns the receipt. `onJournalled` is called with the receipt so far as soon as the
- * erasure is in the journal: from then on it happens, even if the process is killed.
+ * erasure is in the journal: from then on it happens, even if the process is killed. Where no record matches, the receipt
+ * is stored by then, and the pages of texts are still to be scrubbed.
  *
  * Throws 409 `tenant_on_hold`, `tenant_busy`, `store_fenced`, 500 `segment_damaged`, 503. After an error the journal
  * tells whether the erasure goes on by itself.
@@ -45,9 +48,13 @@ export async function eraseRecords(
   job: {
     act: EraseAct;
     signal: AbortSignal;
-    /** Is awaited last before the erasure is journalled, and answers what the receipt tells beside the records. */
-    onFound?: (matches: Matches) => Promise<Partial<EraseReceipt>>;
+    /** Is awaited once the matches are known, and answers what else remains. */
+    onFound: (matches: Matches) => Promise<EraseRemain[]>;
+    /** Is awaited last before the erasure is journalled. Its receipt is stored by then, as one of no record. */
+    onBegun?: ((matches: Matches, id: string) => Promise<void>) | undefined;
     onJournalled: (receipt: EraseReceipt) => void;
+    /** What the receipt says of incidents until some have gone; left out where none are to go. */
+    begun?: GoneIncidents | undefined;
   },
 ): Promise<EraseReceipt> {
   await refuseHold(context.db, scope.tenant);
@@ -63,12 +70,21 @@ export async function eraseRecords(
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
-      const found = await job.onFound?.(matches);
-      const planned = { ...dryReceipt(scope, matches, { act: job.act, effects }), ...found };
-      const { move, receipt } = await journal(context, { scope, matches, planned, act: job.act });
-      if (move === null) return receipt;
+      const { act, begun } = job;
+      const remains = await job.onFound(matches);
+      const id = newId(daysOf(matches).length > 0 ? 'mov' : 'ers');
+      const known = { id, dry_run: false, remains };
+      if (job.onBegun !== undefined) {
+        const none = dryReceipt(scope, noMatches, { act, effects: noEffects });
+        await saveReceipt(context.db, { ...none, ...known }, begun);
+        await job.onBegun(matches, id);
+      }
+      const planned = { ...dryReceipt(scope, matches, { act, effects }), ...known };
+      const { move, receipt } = await journal(context, { scope, matches, planned, act, begun });
+      if (move === null && takesWholeDays(scope)) return receipt;
       job.onJournalled(receipt);
-      await runMove(context, move, signal);
+      if (move === null) await scrubTexts(context, receipt, signal);
+      else await runMove(context, move, signal);
       return readReceipt(context.db, receipt);
     },
   });
@@ -85,11 +101,6 @@ export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant
 /** Whether the tenant is under legal hold. */
 export async function isOnHold(db: Queryable, tenant: string): Promise<boolean> {
   return (await findDueDays(db, tenant)).hold;
-}
-
-/** The receipt when no record matches. Then there is no move, so its id is its own. */
-export function nothingErased(planned: EraseReceipt): EraseReceipt {
-  return { ...planned, id: newId('ers'), dry_run: false, erased_at: planned.requested_at };
 }
 
 /** Reads a receipt again, as it is now. Throws an error when the journal says that the erasure has failed. */
@@ -109,11 +120,13 @@ async function findErasure(db: Queryable, id: string, tenants: readonly string[]
   const planned = /^\w{1,100}$/.test(id) ? await findReceipt(db, id, tenants) : undefined;
   if (planned === undefined) {
     throw new AppError('erasure_not_found', {
-      detail: 'No erasure has this id. The audit log names those of its tenants: records.erase.',
+      detail:
+        'No erasure has this id. The audit log names those of its tenants: records.erase, or incidents.erase where it broke off.',
     });
   }
   const state = await findErasureState(db, { tenant: planned.tenant, id });
-  return { receipt: state === undefined ? planned : receiptOf(planned, state), state };
+  const told = { ...planned, remains: tellOnce(planned.remains) };
+  return { receipt: state === undefined ? told : receiptOf(planned, state), state };
 }
 
 /** The error of whoever asked for a move that has failed. */
@@ -140,22 +153,31 @@ async function journal(
     matches,
     planned,
     act,
-  }: { scope: EraseScope; matches: Matches; planned: EraseReceipt; act: EraseAct },
+    begun,
+  }: {
+    scope: EraseScope;
+    matches: Matches;
+    planned: EraseReceipt & { id: string };
+    act: EraseAct;
+    begun: GoneIncidents | undefined;
+  },
 ): Promise<{ move: Move | null; receipt: EraseReceipt }> {
-  let receipt = nothingErased(planned);
-  const note = async (connection: Connection) => {
-    await insertReceipt(connection, receipt);
+  const note = async (connection: Connection, receipt: EraseReceipt) => {
+    await saveReceipt(connection, receipt, begun);
     await noteErasure(connection, context.audit, { scope, receipt, act });
   };
-  const days = [...matches.hot, ...matches.cold.flatMap((found) => found.days)]
-    .map(({ day }) => day)
-    .sort();
+  const days = daysOf(matches);
   const [firstDay, lastDay] = [days[0], days.at(-1)];
   if (firstDay === undefined || lastDay === undefined) {
-    await context.db.transaction(note);
+    const texts = takesWholeDays(scope) ? [] : textsLeft;
+    const remains = tellOnce([...texts, ...planned.remains]);
+    const receipt = { ...planned, erased_at: planned.requested_at, remains };
+    await context.db.transaction((connection) => note(connection, receipt));
     return { move: null, receipt };
   }
+  const receipt: EraseReceipt = { ...planned, state: 'planned' };
   const move = await journalErasure(context, {
+    id: planned.id,
     tenant: scope.tenant,
     runId: null,
     kind: 'erase',
@@ -163,12 +185,14 @@ async function journal(
     lastDay,
     request: toJournal(scope),
     matches,
-    note(connection, { id, state }) {
-      receipt = { ...receipt, id, state, erased_at: null };
-      return note(connection);
-    },
+    note: (connection) => note(connection, receipt),
   });
   return { move, receipt };
+}
+
+/** The days of all that was found, in order. */
+function daysOf({ hot, cold }: Matches): string[] {
+  return [...hot, ...cold.flatMap((found) => found.days)].map(({ day }) => day).sort();
 }
 
 /**

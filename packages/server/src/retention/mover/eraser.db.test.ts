@@ -1,4 +1,6 @@
+import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { useTestService } from '../../../test/service.ts';
 
 const service = useTestService({ SVC_COLD_GRACE_SECONDS: '0' });
@@ -151,6 +153,42 @@ test('what went of incidents before their erasure broke off is in the receipt an
   await service.db.pool.query('drop trigger refuse on incidents; drop function refuse()');
   expect((await erase(request)).json).toMatchObject({ incidents: { count: 1 } });
 });
+
+test.each([
+  ['an event', { event_ids: ['e1'] }],
+  ['a subject', { subject: { field: 'n', value: '1' } }],
+])(
+  'while incidents of %s go, those that went are counted already, so that no kill can lose them',
+  async (_name, whose) => {
+    const tenant = Object.keys(whose).join();
+    await ingest(record(tenant, 1));
+    const report = { tenant, type: 'a.b', data: { event: 'e1' } };
+    const { id } = (await service.call('POST', '/incidents', { body: report })).json;
+    await service.db.query(sql`
+      insert into incidents select (jsonb_populate_record(i, jsonb_build_object('id', i.id || n))).*
+      from incidents i, generate_series(101, 200) n where i.id = ${id}`);
+    const request = { tenant, ...whose, incidents: true };
+    const notesOf = ({ remains }: { remains: { note: string }[] }) =>
+      remains.map((one) => one.note);
+    const unfinished = expect.stringContaining('Not all of them may have gone');
+    const { target, erasing } = await service.db.transaction(async (connection) => {
+      // The last one cannot go, and is not among the first hundred.
+      await connection.query(sql`select from incidents where id = ${`${id}200`} for update`);
+      const answer = erase(request);
+      await untilLockWaits(service.db);
+      const log = await service.call('GET', `/audit?tenant=${tenant}&action=incidents.erase`);
+      expect(log.json.data).toMatchObject([{ after: { count: 100 } }]);
+      const [entry] = log.json.data;
+      const amid = await service.call('GET', `/enrichment/erasures/${entry.target}`);
+      expect(amid.json).toMatchObject({ tenant, incidents: { count: 100 } });
+      expect(notesOf(amid.json)).toContainEqual(unfinished);
+      return { target: entry.target, erasing: answer };
+    });
+    const { json } = await erasing;
+    expect(json).toMatchObject({ id: target, erased: { count: 1 }, incidents: { count: 101 } });
+    expect(notesOf(json)).not.toContainEqual(unfinished);
+  },
+);
 
 const kim = 'kim"=\'@example.com';
 const ofKim = { field: 'passenger."e-mail"', value: kim };

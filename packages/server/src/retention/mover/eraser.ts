@@ -2,26 +2,26 @@ import { setTimeout } from 'node:timers/promises';
 import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { numberOf } from '../../kernel/values.ts';
 import type { Foreseen, HttpServer } from '../../platform/http/server.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import {
   type EraseReceipt,
-  type EraseRemain,
   type EraseRequest,
   type ForgetRequest,
   type Forgotten,
   retentionContract,
 } from '../contract.ts';
-import { addIncidents } from './erase-queries.ts';
+import { type GoneIncidents, setIncidents } from './erase-queries.ts';
 import {
   type EraseAct,
   type EraseContext,
   eraseRecords,
   getErasure,
   noteErasure,
-  nothingErased,
   readReceipt,
   refuseHold,
 } from './erase-records.ts';
@@ -51,18 +51,20 @@ export function addEraseRoutes(
 
 /** Erases what incidents tell, which this feature does not know. */
 type IncidentEraser = {
+  /** What a receipt says before any have gone. */
+  readonly begun: GoneIncidents;
   /** Says what would be erased. */
   plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
-  /** Tells `note` what went, also when it breaks off and throws. */
+  /** Tells `note` what has gone so far, in each transaction in which some go. */
   erase(
     caller: Pick<EraseAct, 'actor' | 'request'>,
     scope: EraseScope,
-    job: { signal: AbortSignal; note: NoteGone },
+    job: { receipt: string; signal: AbortSignal; note: NoteGone },
   ): Promise<void>;
 };
-type OnFound = (matches: Matches) => Promise<GoneIncidents | undefined>;
-type NoteGone = (gone: GoneIncidents) => Promise<void>;
-type GoneIncidents = { erased: ErasedIncidents; remains: EraseRemain[] };
+type OnBegun = (matches: Matches, id: string) => Promise<void>;
+type ToGo = { begun?: GoneIncidents; onBegun?: OnBegun };
+type NoteGone = (db: Queryable, gone: GoneIncidents) => Promise<void>;
 type ErasedIncidents = NonNullable<EraseReceipt['incidents']>;
 
 export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
@@ -92,17 +94,15 @@ export function createEraser(options: EraserOptions): Eraser {
   const running = createRunning();
   const { signal } = running;
 
-  async function eraseNow(act: EraseAct, scope: EraseScope, onFound?: OnFound) {
+  async function eraseNow(act: EraseAct, scope: EraseScope, incidents: ToGo = {}) {
     let tellJournalled = (_planned: EraseReceipt) => {};
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
     });
-    const onMatches = async (matches: Matches) => {
-      const conditions = await forgetConditions(context.db, scope, matches);
-      const { erased: incidents = null, remains = [] } = (await onFound?.(matches)) ?? {};
-      return { incidents, remains: [...remains, ...conditions] };
-    };
-    const job = { act, signal, onFound: onMatches, onJournalled: tellJournalled };
+    const requestId = act.request.id;
+    const onFound = (matches: Matches) =>
+      forgetConditions(context.db, scope, { ...matches, requestId });
+    const job = { act, signal, onFound, ...incidents, onJournalled: tellJournalled };
     const work = eraseRecords(context, scope, job);
     const ended = new AbortController();
     let isAnswered = false;
@@ -138,21 +138,26 @@ export function createEraser(options: EraserOptions): Eraser {
 
   /** Erases records and incidents. */
   async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
-    const eraseIncidents = (whose: EraseScope, note: NoteGone) =>
-      options.incidents.erase(act, whose, { signal, note });
+    const { begun } = options.incidents;
+    let gone = 0;
+    const eraseIncidents = (whose: EraseScope, receipt: string) =>
+      options.incidents.erase(act, whose, {
+        ...{ receipt, signal },
+        async note(db, went) {
+          await setIncidents(db, receipt, went);
+          gone = went.erased.count;
+        },
+      });
     if (scope.subject === null) {
       // Incidents come last: an error of the records then says truly that nothing went.
-      const { id, not_found } = await eraseNow(act, scope);
-      await eraseIncidents(scope, (went) => addIncidents(context.db, id, went));
+      const { id, not_found } = await eraseNow(act, scope, { begun });
+      await eraseIncidents(scope, id ?? '');
       return { ...(await getErasure(context.db, act.actor, id ?? '')), not_found };
     }
     // Incidents that only name an event of the subject are found by its records, and so go before these.
-    const gone: GoneIncidents[] = [];
-    return eraseNow(act, scope, async (matches) => {
-      await eraseIncidents(withEvents(scope, matches), async (went) => void gone.push(went));
-      return gone[0];
-    }).catch((error: unknown) => {
-      throw tellGone(error, gone[0]?.erased.count);
+    const onBegun: OnBegun = (matches, id) => eraseIncidents(withEvents(scope, matches), id);
+    return eraseNow(act, scope, { begun, onBegun }).catch((error: unknown) => {
+      throw tellGone(error, gone);
     });
   }
 
@@ -222,7 +227,7 @@ function tellBrokenOff(
 }
 
 /** Says with the error of the records that incidents of their subject had gone by then. */
-function tellGone(error: unknown, count = 0): unknown {
+function tellGone(error: unknown, count: number): unknown {
   if (!(error instanceof AppError) || count === 0) return error;
   const { code, detail, retryAfterSeconds } = error;
   return new AppError(code, {
@@ -248,7 +253,8 @@ async function refuseSilently(
   const planned = dryReceipt(scope, noMatches, { act, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
-  const receipt = nothingErased(planned);
+  const { requested_at: erased_at } = planned;
+  const receipt = { ...planned, id: newId('ers'), dry_run: false, erased_at };
   await db.transaction((connection) => noteErasure(connection, audit, { scope, receipt, act }));
   return receipt;
 }

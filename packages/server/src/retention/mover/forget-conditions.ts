@@ -3,6 +3,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { EraseRemain } from '../contract.ts';
 import { deleteView, forgetConditionOf, listConditions, listViews } from './erase-queries.ts';
 import type { Matches } from './find-matches.ts';
+import { leftAnyway } from './receipt.ts';
 import type { EraseScope } from './scope.ts';
 
 /** How many conditions the receipt names. */
@@ -16,23 +17,38 @@ const mostNamed = 20;
 export async function forgetConditions(
   db: Database,
   { tenant, eventIds, subject }: EraseScope,
-  { foundIds }: Pick<Matches, 'foundIds'>,
+  { foundIds, requestId }: Pick<Matches, 'foundIds'> & { requestId: string },
 ): Promise<EraseRemain[]> {
   if (eventIds === null && subject === null) return [];
   const names = [...(eventIds ?? []), ...foundIds, ...(subject === null ? [] : [subject.value])];
-  for (const view of await listViews(db, tenant)) {
-    if (isOf(view, names)) await deleteView(db, view);
-  }
-  const found = (await listConditions(db, tenant)).filter(({ where }) => namesAny(where, names));
-  for (const one of found.filter(({ has_ended }) => has_ended)) {
+  const views = (await listViews(db, tenant)).filter((view) => isOf(view, names));
+  for (const view of views) await deleteView(db, view);
+  const found = (await listConditions(db, tenant, requestId)).filter(({ kind, where }) =>
+    kind === 'approval' ? asksFor(where, names) : namesAny(where, names),
+  );
+  const ended = found.filter(({ has_ended }) => has_ended);
+  for (const one of ended) {
     await forgetConditionOf(db, { ...one, tenant, masked: maskLiterals(one.where) });
   }
+  const left = views.length + ended.length > 0 ? leftAnyway() : [];
   const kept = found.filter(({ has_ended }) => !has_ended).map(({ kind, id }) => `${kind} ${id}`);
-  if (kept.length === 0) return [];
+  if (kept.length === 0) return left;
   const more = kept.length > mostNamed ? ` and ${kept.length - mostNamed} more` : '';
   const named = kept.slice(0, mostNamed).join(', ') + more;
-  const note = `The where of these names what was erased, and goes on: ${named}. Change or delete them, and erase once more to have it forgotten.`;
-  return [{ what: 'conditions', until: null, note }];
+  const note = `The where of these, or what they ask for, names what was erased, and goes on: ${named}. Change, delete or reject them, and erase once more to have it forgotten.`;
+  return [{ what: 'conditions', until: null, note }, ...left];
+}
+
+/** Whether a request has one of these as a value of a field, or says it in its reason, which is free text. */
+function asksFor(body: string, names: readonly string[]): boolean {
+  const { tenant: _tenant, store: _store, reason = '', ...fields } = JSON.parse(body);
+  const values = new Set(valuesIn(fields));
+  return names.some((name) => values.has(name) || String(reason).includes(name));
+}
+
+function valuesIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(valuesIn) : [];
 }
 
 /** Whether a view is called so, or looks for that: its address has a `where` or another filter. */

@@ -7,6 +7,7 @@ import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { insertMove, insertMoveSegment, lockMove } from './queries.ts';
 
 export type PlannedMove = {
+  readonly id?: string;
   readonly tenant: string;
   readonly runId: string | null;
   readonly kind: MoveKind;
@@ -25,7 +26,7 @@ export async function journalMove(
   { note, ...planned }: PlannedMove,
 ): Promise<Move> {
   const move = await db.transaction(async (connection) => {
-    const row = await insertMove(connection, { ...planned, id: newId('mov'), runner });
+    const row = await insertMove(connection, { id: newId('mov'), ...planned, runner });
     for (const role of ['in', 'out'] as const) {
       for (const segment of planned[role]) {
         await insertMoveSegment(connection, row, { ...segment, role });

@@ -7,13 +7,13 @@ import {
   type Triple,
 } from '../../records/segments.ts';
 import type { EraseReceipt, EraseRemain, TripleRow } from '../contract.ts';
-import { doAndUndo, type ErasureState } from './erase-queries.ts';
+import { doAndUndo, type ErasureState, textTables } from './erase-queries.ts';
 import type { Matches } from './find-matches.ts';
 import type { MoverContext } from './move.ts';
 import { type EraseScope, goneOf } from './scope.ts';
 
-/** How many folders of deliveries the receipt names. */
-const namedFolders = 20;
+/** How many folders of deliveries, or downloads, a remain names. */
+const mostNamed = 20;
 /** How many event ids without a record the receipt lists. */
 const listedIds = 1000;
 
@@ -55,9 +55,6 @@ export function dryReceipt(
 export function receiptOf(planned: EraseReceipt, state: ErasureState): EraseReceipt {
   const receipt = { ...planned, state: state.state };
   if (state.switched_at === null) return receipt;
-  const remains = remainsOf(planned, state);
-  const isTold = ({ what }: EraseRemain) =>
-    what !== 'hot_pages' && remains.some((other) => other.what === what);
   return {
     ...receipt,
     erased: toTripleRow({
@@ -70,30 +67,26 @@ export function receiptOf(planned: EraseReceipt, state: ErasureState): EraseRece
     erased_at: state.switched_at,
     objects_removed_after: state.objects_removed_after,
     ...(state.effects === null ? {} : toEffects(state.effects)),
-    remains: [...planned.remains.filter((remain) => !isTold(remain)), ...remains],
+    remains: tellOnce([...planned.remains, ...remainsOf(planned, state)]),
   };
 }
 
+/** Leaves out what holds of the whole service and is told again later, by another part of the erasure. */
+export function tellOnce(remains: readonly EraseRemain[]): EraseRemain[] {
+  const last = new Map(remains.map((remain) => [remain.what, remain]));
+  return remains.filter(
+    (remain) => !ofService.includes(remain.what) || last.get(remain.what) === remain,
+  );
+}
+
+const ofService: readonly EraseRemain['what'][] = ['ids', 'wal', 'backups'];
+
 /** What an erasure cannot take away at once, or at all. */
 function remainsOf(planned: EraseReceipt, state: ErasureState): EraseRemain[] {
-  const { objects_removed_after, scrub_due, scrubbed } = state;
-  const remains: EraseRemain[] = [];
+  const { objects_removed_after, scrubbed } = state;
+  const remains = pagesLeft(state, 'The next run of retention removes them.');
   const add = (what: EraseRemain['what'], note: string, until: string | null = null) =>
     remains.push({ what, until, note });
-  const due = scrub_due ?? [];
-  const kept = scrubbed?.kept ?? [];
-  if (due.length > 0) {
-    add(
-      'hot_pages',
-      `PostgreSQL still has deleted rows in ${namesOf(due)}: a snapshot may see them, or others are at work there. The next run of retention removes them.`,
-    );
-  }
-  if (kept.length > 0) {
-    add(
-      'hot_pages',
-      `Deleted rows may leave bytes in ${namesOf(kept)}, which is too large to be written anew at once: until PostgreSQL has vacuumed it and new rows take their place, or a run writes it anew when most of it has moved.`,
-    );
-  }
   if (planned.segments_rewritten > 0) {
     add(
       'objects',
@@ -101,47 +94,88 @@ function remainsOf(planned: EraseReceipt, state: ErasureState): EraseRemain[] {
       objects_removed_after,
     );
   }
-  const delivered = state.effects?.delivered ?? [];
+  const { delivered = [], downloads = [] } = state.effects ?? {};
   if (delivered.length > 0) {
-    const named = delivered.slice(0, namedFolders).join(', ');
-    const more = delivered.length - namedFolders;
     add(
       'deliveries',
-      `Schedules have delivered records of these days, and the service removes nothing there: ${named}${more > 0 ? ` and ${more} more` : ''}.`,
+      `Schedules have delivered records of these days, and the service removes nothing there: ${firstOf(delivered)}.`,
     );
   }
-  add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');
-  const unflushed =
-    scrubbed?.hasCheckpoint === false
-      ? ' No checkpoint was made: the role of the service needs pg_checkpoint.'
-      : '';
-  add(
-    'wal',
-    `PostgreSQL’s log (pg_wal) has what was written lately, until its segments are written over.${unflushed}`,
-  );
-  add(
-    'backups',
-    'Backups, archived WAL, disk snapshots, and versions that a bucket keeps have what they had, until they are removed there.',
-  );
-  return remains;
+  if (downloads.length > 0) {
+    const told = downloads.map(
+      ({ id, name, at, by }) => `${name} (${id}), by ${by.join(', ')}, last at ${at}`,
+    );
+    add(
+      'downloads',
+      `Files of exports with records of these days were fetched, and stay where they were saved: ${firstOf(told, '; ')}.`,
+    );
+  }
+  return [...remains, ...leftAnyway(scrubbed?.hasCheckpoint)];
+}
+
+/** Where what was taken away stays in any case. */
+export function leftAnyway(hasCheckpoint = true): EraseRemain[] {
+  const unflushed = hasCheckpoint
+    ? ''
+    : ' No checkpoint was made: the role of the service needs pg_checkpoint.';
+  const remain = (what: EraseRemain['what'], note: string) => ({ what, until: null, note });
+  return [
+    remain(
+      'ids',
+      'Event ids, and the texts of conditions and views, may stay in PostgreSQL’s statistics until it gathers others.',
+    ),
+    remain(
+      'wal',
+      `PostgreSQL’s log (pg_wal) has what was written lately, until its segments are written over.${unflushed}`,
+    ),
+    remain(
+      'backups',
+      'Backups, archived WAL, disk snapshots, and versions that a bucket keeps have what they had, until they are removed there.',
+    ),
+  ];
+}
+
+/** What is left in the pages of tables that are to be scrubbed; `whenDue` says when those go that could not yet. */
+export function pagesLeft(
+  { scrub_due, scrubbed }: Pick<ErasureState, 'scrub_due' | 'scrubbed'>,
+  whenDue: string,
+): EraseRemain[] {
+  const due = scrub_due ?? [];
+  const kept = scrubbed?.kept ?? [];
+  const notes = [
+    due.length > 0 &&
+      `PostgreSQL still has deleted rows in ${namesOf(due)}: a snapshot may see them, or others are at work there. ${whenDue}`,
+    kept.length > 0 &&
+      `Deleted rows may leave bytes in ${namesOf(kept)}, which is too large to be written anew at once: until PostgreSQL has vacuumed it and new rows take their place, or a run writes it anew when most of it has moved.`,
+  ];
+  return notes.flatMap((note) => (note ? [{ what: 'hot_pages', until: null, note }] : []));
+}
+
+function firstOf(texts: readonly string[], separator = ', '): string {
+  const more = texts.length - mostNamed;
+  return `${texts.slice(0, mostNamed).join(separator)}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** Names tables for readers of the receipt: enrichment_records_2001_03 becomes "the month 2001-03". */
 function namesOf(tables: readonly string[]): string {
   const names = tables.map((table) => {
     const [, year, month] = /_(\d{4})_(\d\d)$/.exec(table) ?? [];
-    return year === undefined ? 'the journal of moves' : `the month ${year}-${month}`;
+    return year === undefined
+      ? textTables[table as keyof typeof textTables]
+      : `the month ${year}-${month}`;
   });
   return names.join(', ');
 }
 
 export const noEffects: GoneEffects = { tagsRemoved: 0, versionsChanged: 0, exportsRemoved: 0 };
 
-function toEffects({ tagsRemoved, versionsChanged, exportsRemoved }: GoneEffects) {
+function toEffects(effects: GoneEffects) {
   return {
-    tags_removed: tagsRemoved,
-    versions_changed: versionsChanged,
-    exports_removed: exportsRemoved,
+    tags_removed: effects.tagsRemoved,
+    versions_changed: effects.versionsChanged,
+    versions: [...(effects.versions ?? [])],
+    exports_removed: effects.exportsRemoved,
+    exports: [...(effects.exports ?? [])],
   };
 }
 

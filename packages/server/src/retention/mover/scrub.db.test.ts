@@ -1,10 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
-import { urlsOnNodes } from '../../../test/database.ts';
+import { askServers, filesWith, tablesWith as tablesOf } from '../../../test/table-files.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
+import type { EraseReceipt } from '../contract.ts';
 import { giveBackSpace } from '../give-back.ts';
 import { moveTenant } from './move-tenant.ts';
 import { eraseOnce } from './testing/eraser.ts';
@@ -30,47 +29,7 @@ async function seed(
   );
 }
 
-/** What each server answers, where it is a cluster. */
-async function askServers<T>(ask: (db: Database) => Promise<T>): Promise<T[]> {
-  const answers: T[] = [];
-  for (const node of urlsOnNodes(mover.db)) {
-    // A worker lists its shards to nobody who does not ask for them.
-    const url = `${node}?options=-c%20citus.override_table_visibility=off`;
-    const db = openDatabase({ url, maxConnections: 1, onError: () => {} });
-    answers.push(await ask(db));
-    await db.close();
-  }
-  return answers;
-}
-
-/** The files of this database, or of the log, that hold a text. */
-async function filesWith(db: Database, text: string, of: 'base' | 'pg_wal'): Promise<string[]> {
-  const [place] = await db.query<{ dir: string; base: string }>(sql`
-    select current_setting('data_directory') as dir, 'base/' || oid as base from pg_database
-    where datname = current_database()`);
-  if (place === undefined) throw new Error('the server tells no folder');
-  // What is in memory alone is in no file yet; and a later checkpoint may remove a part of the log.
-  if (of === 'base') await db.query(sql`checkpoint`);
-  const folder = join(place.dir, of === 'base' ? place.base : of);
-  const found: string[] = [];
-  for (const name of await readdir(folder)) {
-    const bytes = await readFile(join(folder, name)).catch(() => Buffer.alloc(0));
-    if (bytes.includes(text)) found.push(name);
-  }
-  return found;
-}
-
-async function tablesWith(text: string): Promise<string[]> {
-  const found = await askServers(async (db) => {
-    const files = await filesWith(db, text, 'base');
-    // The name of a shard ends with its number.
-    return db.query<{ name: string }>(sql`
-      select regexp_replace(relname, '_[0-9]{6,}$', '') as name from pg_class
-      where pg_relation_filenode(oid)::text = any(${files}) and relnamespace <> 'pg_catalog'::regnamespace`);
-  });
-  return [...new Set(found.flat().map(({ name }) => name))].sort();
-}
-
+const tablesWith = (text: string) => tablesOf(mover.db, text);
 const whats = (receipt: { remains: { what: string }[] }) => receipt.remains.map(({ what }) => what);
 const march = 'enrichment_records_2001_03';
 const may = 'enrichment_records_2001_05';
@@ -98,12 +57,49 @@ test.each([
     );
     expect(checkpoint).toEqual({ is_later: true });
     expect(await tablesWith(secret)).toEqual([]);
-    const log = await askServers((db) => filesWith(db, secret, 'pg_wal'));
+    const log = await askServers(mover.db, (db) => filesWith(db, [secret], 'pg_wal'));
     expect(log.flat()).not.toEqual([]);
     expect(whats(receipt)).toEqual(['ids', 'wal', 'backups']);
     expect(await differences(mover, tenant)).toEqual([]);
   },
 );
+
+/** What callers wrote of somebody: an export that has ended, a view, and a request that somebody else has confirmed. */
+async function seedTexts(tenant: string, secret: string): Promise<void> {
+  const where = JSON.stringify({ where: `text = "${secret}"` });
+  await mover.db.query(sql`
+    insert into exports (tenant, id, format, state, request, options, file_name, slice, recorded_before, requested_by,
+      token_id)
+    values (${tenant}, 'exp', 'csv', 'completed', ${where}::json, '{}', 'a.csv', ${where}::json, now(), 'a', 'tok')`);
+  await mover.db.query(sql`
+    insert into saved_views (owner_id, name, address, tenant, is_shared)
+    values ('tok', ${tenant}, ${`#/records?event_id=${secret}`}, ${tenant}, false)`);
+  await mover.db.query(sql`
+    insert into approvals (id, acts, route, params, body, says, about, tenant, asker_id, asker_name, asker_root, request_id)
+    values (${`apr_${tenant}`}, '{erase}', 'eraseRecords', '{}', ${JSON.stringify({ value: secret })}::json, 'Erases.',
+      '{}', ${tenant}, 'tok', 'a', 'tok', 'req')`);
+  await mover.db.query(
+    sql`update approvals set body = null, state = 'confirmed' where tenant = ${tenant}`,
+  );
+}
+const withTexts = ['approvals', 'exports', 'saved_views'];
+
+test('what callers wrote of somebody is in no file of a table any more once they are erased, with records or without', async () => {
+  await seed('texts', 'secret-texts');
+  await seedTexts('texts', 'secret-texts');
+  expect(await tablesWith('secret-texts')).toEqual(expect.arrayContaining(withTexts));
+  const subject = { field: 'text', value: 'secret-texts' };
+  const receipt = await eraseOnce(mover, { tenant: 'texts', subject });
+  expect(await tablesWith('secret-texts')).toEqual([]);
+  expect(whats(receipt)).toEqual(['ids', 'wal', 'backups']);
+
+  await seedTexts('bare', 'secret-bare');
+  expect(await tablesWith('secret-bare')).toEqual(withTexts);
+  const bare = await eraseOnce(mover, { tenant: 'bare', event_ids: ['secret-bare'] });
+  expect(await tablesWith('secret-bare')).toEqual([]);
+  expect(bare).toMatchObject({ state: null, erased: { count: 0 } });
+  expect(whats(bare)).toEqual(['ids', 'wal', 'backups']);
+});
 
 test('one record of a large month is in no file of a table any more, though a vacuum would leave what is on few pages', async () => {
   const secret = 'secret-of-many';
@@ -175,6 +171,54 @@ test('a month too large to be written anew is not vacuumed, and the erasure ends
   } finally {
     await db.close();
   }
+});
+
+test('a request that waits is named by whole values of its fields, and by its reason', async () => {
+  await seedTexts('asked', 'secret-asked');
+  const erase = async (event_id: string, body: object) => {
+    await mover.db.query(
+      sql`update approvals set body = ${JSON.stringify(body)}::json, state = 'waiting' where tenant = 'asked'`,
+    );
+    return whats(await eraseOnce(mover, { tenant: 'asked', event_ids: [event_id] }));
+  };
+  const subject = { field: 'a', value: 'kim' };
+  expect(await erase('e-1', { event_ids: ['e-11'], subject })).not.toContain('conditions');
+  expect(await erase('e-1', { event_ids: ['e-11', 'e-1'], subject })).toContain('conditions');
+  expect(await erase('kim', { subject })).toContain('conditions');
+  expect(await erase('kim', { event_ids: ['e-1'], reason: 'asks: kim' })).toContain('conditions');
+});
+
+test('an erasure that finds no record is answered while a snapshot may see the texts, and names no request by its members', async () => {
+  await seedTexts('held', 'secret-held');
+  await mover.db.query(
+    sql`update approvals set state = 'waiting', body = '{"value": "a \\"b\\"", "reason": 1, "store": "held-1",
+      "event_ids": ["secret-held-2"]}' where tenant = 'held'`,
+  );
+  let erasure: Promise<unknown> | undefined;
+  const request = { tenant: 'held', event_ids: ['secret-held', 'held-1', 'value', 'reason'] };
+  let release = () => {};
+  const answered = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const receipt = await mover.db.transaction(
+    async (connection) => {
+      await connection.query(sql`select count(*) from leaf_tenants`);
+      const told = new Promise<EraseReceipt>((resolve, reject) => {
+        const onAnswer = (receipt: EraseReceipt) => {
+          resolve(receipt);
+          return answered;
+        };
+        const more = { snapshotMillis: 3_600_000, answerMillis: 0, onAnswer };
+        erasure = eraseOnce(mover, request, more);
+        erasure.catch(reject);
+      });
+      return told;
+    },
+    { isolation: 'repeatable read' },
+  );
+  release();
+  await erasure;
+  expect(whats(receipt)).toEqual(['hot_pages', 'ids', 'wal', 'backups']);
 });
 
 test('rows that a snapshot may see stay due, and the next run removes them', async () => {

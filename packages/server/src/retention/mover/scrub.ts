@@ -1,9 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../platform/postgres/database.ts';
+import type { EraseReceipt } from '../contract.ts';
 import { inSession, isPassing, rewriteBytes, rewriteSoon } from '../give-back.ts';
 import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queries.ts';
-import { findErasureState, setScrubbed } from './erase-queries.ts';
+import {
+  findErasureState,
+  type Scrubbed,
+  setRemains,
+  setScrubbed,
+  textTables,
+} from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
+import { pagesLeft } from './receipt.ts';
 
 const usualSnapshotMillis = 5_000;
 const pauseMillis = 250;
@@ -17,20 +25,42 @@ const pauseMillis = 250;
  * it. The erasure has happened by now, so no error in here may make it fail.
  */
 export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
-  const { db, log, snapshotMillis = usualSnapshotMillis } = context;
+  const { db, log } = context;
   try {
     const { scrub_due: tables, scrubbed: before } = (await findErasureState(db, move)) ?? {};
     if (!tables?.length) return;
-    await inSession(db, signal, async (session) => {
-      const outcomes = await scrubTables(session, tables, snapshotMillis);
-      const hasCheckpoint = await checkpoint(session);
-      const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
-      const scrubbed = { kept: [...(before?.kept ?? []), ...of('kept')], hasCheckpoint };
-      await setScrubbed(db, move, { due: of('due'), scrubbed });
-    });
+    const { due, scrubbed } = await scrubTables(context, tables, signal);
+    const kept = [...(before?.kept ?? []), ...scrubbed.kept];
+    await setScrubbed(db, move, { due, scrubbed: { ...scrubbed, kept } });
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ err: error, move: move.id }, 'erased rows stay in pages until the next run');
+  }
+}
+
+const textsDue = Object.keys(textTables);
+const untilErased = 'Erase once more to remove them.';
+
+/** What the receipt of an erasure without a move says of pages before `scrubTexts`. */
+export const textsLeft = pagesLeft({ scrub_due: textsDue, scrubbed: null }, untilErased);
+
+/** Does as `scrub` does after an erasure that found no record, and so has no move that a later run could go on with. */
+export async function scrubTexts(
+  context: MoverContext,
+  receipt: EraseReceipt,
+  signal: AbortSignal,
+): Promise<EraseReceipt> {
+  try {
+    const { due, scrubbed } = await scrubTables(context, textsDue, signal);
+    const left = pagesLeft({ scrub_due: due, scrubbed }, untilErased);
+    const others = receipt.remains.filter(({ note }) => note !== textsLeft[0]?.note);
+    const now = { ...receipt, remains: [...left, ...others] };
+    await setRemains(context.db, now);
+    return now;
+  } catch (error) {
+    // The receipt is stored, and says so already: the end of the process is no fault of the erasure either.
+    context.log.warn({ err: error, erasure: receipt.id }, 'erased texts may stay in pages');
+    return receipt;
   }
 }
 
@@ -38,6 +68,19 @@ export async function scrub(context: MoverContext, move: Move, signal: AbortSign
 type Outcome = 'gone' | 'kept' | 'due';
 
 async function scrubTables(
+  { db, snapshotMillis = usualSnapshotMillis }: MoverContext,
+  tables: readonly string[],
+  signal: AbortSignal,
+): Promise<{ due: string[]; scrubbed: Scrubbed }> {
+  return inSession(db, signal, async (session) => {
+    const outcomes = await outcomesOf(session, tables, snapshotMillis);
+    const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
+    const hasCheckpoint = await checkpoint(session);
+    return { due: of('due'), scrubbed: { kept: of('kept'), hasCheckpoint } };
+  });
+}
+
+async function outcomesOf(
   session: Session,
   tables: readonly string[],
   snapshotMillis: number,

@@ -99,10 +99,20 @@ test('a purge finds by age and type of event what its preview counts', async () 
   await typed('incident.closed', days(31));
   await typed('incidents.created', days(40));
   await typed('incident.created', days(29));
-  const body = { event_type: 'incident.', older_than: '30d' };
-  expect((await ask('purge', { ...body, dry_run: true })).json).toMatchObject({ count: 2 });
+  const body = { event_type: 'incident.*', older_than: '30d' };
+  for (const [event_type, count] of Object.entries({ 'incident.*': 2, 'incident.': 2, '*': 3 })) {
+    const asked = { ...body, event_type, dry_run: true };
+    expect((await ask('purge', asked)).json, event_type).toMatchObject({ count });
+  }
   const { json: job } = await ask('purge', body);
-  expect(await ended(job.id)).toMatchObject({ rows_total: 2, rows_done: 2 });
+  expect(await ended(job.id)).toMatchObject({
+    event_type: 'incident.*',
+    rows_total: 2,
+    rows_done: 2,
+  });
+  const listed = await service.call('GET', `/jobs/${job.id}`);
+  expect(listed.json.summary).toContain(' with events incident.*.');
+  expect(listed.json.started_at).toBe(job.created_at);
   expect(await countStatuses(service.db, one.id)).toEqual({ discarded: 2, abandoned: 2 });
   const again = await ask('retry', { event_type: 'incident.created' });
   expect(await ended(again.json.id)).toMatchObject({ rows_total: 1, rows_done: 1 });
@@ -123,6 +133,7 @@ test.each([
   [{ older_than: '30d', failed_from: new Date().toISOString() }, '/older_than'],
   [{ older_than: '30 days' }, '/older_than'],
   [{ event_type: '' }, '/event_type'],
+  [{ event_type: 'inc*' }, '/event_type'],
 ])('%j is refused and purges nothing', async (body, path) => {
   await seedDeliveries(service.db, one, 2, { secondsAgo: 86_400 * 40 });
   const { status, json } = await ask('purge', body);

@@ -31,6 +31,11 @@ export async function previewBulk(
   return previewRange(db, actor, action, { request, options, range: await toRange(db, request) });
 }
 
+/** The type that is meant, or as jobs have it, with a dot at its end, how types begin; null: any. */
+function typeOf({ event_type: type = '*' }: BulkRequest): string | null {
+  return type === '*' ? null : type.replace(/\.\*$/, '.');
+}
+
 type Range = { readonly from: string | null; readonly until: string | null };
 
 async function previewRange(
@@ -41,9 +46,9 @@ async function previewRange(
 ) {
   const reach = await findReach(db, actor, request);
   if (reach === null) return { count: 0, skipped: 0, groups: [] };
-  const { status, failure_class: failureClass, event_type = null } = request;
+  const { status, failure_class: failureClass } = request;
   const statuses = status === undefined ? deadLetterStatuses : [status];
-  const filter = { statuses, ...reach, failureClass, event_type, ...range };
+  const filter = { statuses, ...reach, failureClass, event_type: typeOf(request), ...range };
   // A retry erases nothing.
   const held =
     action === 'retry'
@@ -72,7 +77,7 @@ export async function createBulkJob(
   const asked = { request, options, range };
   const { count, skipped } = await previewRange(db, actor, action, asked);
   const { status = null, tenant = null, endpoint_id = null } = request;
-  const { failure_class = null, event_type = null, rate = null } = request;
+  const { failure_class = null, rate = null } = request;
   return queries.insertBulkJob(db, {
     id: newId(idPrefixes[action]),
     action,
@@ -80,7 +85,7 @@ export async function createBulkJob(
     tenant,
     endpoint_id,
     failure_class,
-    event_type,
+    event_type: typeOf(request),
     rate,
     maxAttempts: options.maxAttempts,
     failed_from: range.from,

@@ -12,7 +12,9 @@ const isClosedSince = sql`not e.enabled and e.deleted_at is null and e.disabled_
 /** Whether a bulk retry of one endpoint waits for it. */
 const isHeldUp = sql`(j.action = 'retry' and j.state in ('running', 'paused') and exists (
   select from webhook_endpoints e where e.id = j.endpoint_id and ${isClosedSince}))`;
-const columns = sql`j.id, j.action, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
+/** The type as people are told it: where types begin with it, the column has a dot at its end. */
+const toldType = raw("regexp_replace(j.event_type, '[.]$', '.*')");
+const columns = sql`j.id, j.action, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class, ${toldType} as event_type,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
   ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped,
   coalesce((j.position ->> 'left')::int, 0) as rows_left, ${outcomeOfJob} as outcome, j.created_by, ${instantText('j.created_at')} as created_at,
@@ -75,11 +77,11 @@ export const listedBulk = (action: BulkAction): ListedTable => ({
   state: raw('j.state'),
   requestedBy: raw('j.created_by'),
   error: raw('null'),
-  startedAt: null,
+  startedAt: 'created_at',
   finishedAt: 'finished_at',
   done: raw('j.rows_done + j.rows_skipped'),
   total: raw('j.rows_total'),
-  told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id, 'event_type', j.event_type,
+  told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id, 'event_type', ${toldType},
     'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped,
     ${toldOutcome})`,
 });

@@ -8,7 +8,7 @@ import { bulkKind } from './bulk-jobs.ts';
 import { listedBulk } from './job-queries.ts';
 import { type Became, outcomeText } from './view.ts';
 
-type Told = Omit<Became, 'action'> & {
+type Told = Omit<Became, 'action' | 'state'> & {
   status: string | null;
   endpoint_id: string | null;
   failure_class: string | null;
@@ -28,14 +28,14 @@ export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): 
     unit: 'deliveries',
     path: paths[action],
     table: listedBulk(action),
-    summary({ tenant, told }) {
+    summary({ tenant, state, told }) {
       const { status, endpoint_id: endpoint, failure_class: failure, event_type: type } = told;
       const what = `${status ?? 'failed'} deliveries`;
       const where = endpoint === null ? ofTenants(tenant, told.is_limited) : `to ${endpoint}`;
       const why = failure === null ? '' : ` of the class ${failure}`;
-      const events = type === null ? '' : ` with events ${type}${type.endsWith('.') ? '*' : ''}`;
+      const events = type === null ? '' : ` with events ${type}`;
       const left = told.skipped === 0 ? '' : `; ${formatCount(told.skipped)} were left alone`;
-      return `${verbs[action]} the ${what} ${where}${why}${events}${left}.${becameText(action, told)}`;
+      return `${verbs[action]} the ${what} ${where}${why}${events}${left}.${becameText({ ...told, action, state })}`;
     },
     cancel: ({ id, ...caller }) =>
       changeJob(db, { ...caller, audit }, bulkKind(action), { id, change: cancelled }),
@@ -43,7 +43,7 @@ export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): 
 }
 
 /** What became of its rows, where anything has: ` 24 re-armed · 1 failed again · 23 wait for the breaker.` */
-export function becameText(action: Became['action'], told: Omit<Became, 'action'>): string {
-  const isTold = told.outcome !== null && told.rows_done > 0;
-  return isTold ? ` ${outcomeText({ ...told, action })}.` : '';
+export function becameText(job: Became): string {
+  const isTold = job.outcome !== null && job.rows_done > 0;
+  return isTold ? ` ${outcomeText(job)}.` : '';
 }

@@ -1,7 +1,8 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant, shownName } from '../../kernel/actor.ts';
-import { checkDayRange, invalidInput } from '../../kernel/errors.ts';
+import { invalidInput } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
+import { readTimeRange } from '../../kernel/time-range.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Waiting, webhooksContract } from '../contract.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
@@ -116,9 +117,9 @@ export async function listDeliveries(
   const scope = { list: 'deliveries', filters };
   const page = { cursorKey, scope, limit, cursor };
   const keyset = toKeyset<queries.RowKey>(page);
-  const { status, failure_class: failureClass, last_status: code, type, from, to, text } = filters;
+  const { status, failure_class: failureClass, last_status: code, type, text } = filters;
   const { job_id: jobId, outcome } = filters;
-  checkDayRange('?', { from, to });
+  const times = readTimeRange(filters);
   if (outcome !== undefined && jobId === undefined) {
     throw invalidInput('?outcome', 'needs job_id beside it');
   }
@@ -134,8 +135,7 @@ export async function listDeliveries(
     deliveryId,
     jobId,
     status: queries.isReplay(jobId) ? (status ?? became) : undefined,
-    from,
-    to,
+    ...times,
     ...reach,
   } as const;
   const sought = {

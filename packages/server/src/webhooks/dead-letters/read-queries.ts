@@ -10,7 +10,7 @@ import {
   isInPayload,
   isOfType,
   isReportedAs,
-  isReportedOn,
+  isReportedIn,
   ofDelivery,
   type SoughtInBoth,
 } from '../find-queries.ts';
@@ -206,7 +206,7 @@ function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   const { jobId, status } = source;
   if (status !== undefined && !isReplay(jobId)) conditions.push(isStatus(status));
   if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
-  conditions.push(...isReportedOn(source));
+  conditions.push(...isReportedIn(source));
   if (jobId !== undefined && !isReplay(jobId)) conditions.push(sql`job_id = ${jobId}`);
   if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
   if (source.failedUntil !== undefined) {

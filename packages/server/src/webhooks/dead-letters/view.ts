@@ -5,6 +5,7 @@ import {
   rowOutcomes,
   type ShownOutcome,
   shownOutcomes,
+  unsettledOutcomes,
 } from '../values.ts';
 import { outcomeWords } from './values.ts';
 
@@ -18,6 +19,7 @@ type OutcomePart = {
 /** What a bulk job or a replay tells of what became of its rows. */
 export type Became = {
   readonly action: BulkAction | 'replay';
+  readonly state: string;
   readonly rows_done: number;
   readonly outcome: {
     readonly counts: Partial<Record<RowOutcome, number>>;
@@ -43,10 +45,17 @@ export function outcomeParts(job: Became): readonly OutcomePart[] {
   return [{ text: all, outcome: null }, ...parts];
 }
 
-/** Says that the numbers are not the last ones; '' when they are. */
-export function settledText({ outcome }: Pick<Became, 'outcome'>): string {
+/** Says that the numbers are not the last ones; '' when they are. Of a paused job that alone is said. */
+export function settledText(job: Omit<Became, 'action'>): string {
+  const { state, outcome, rows_done: done } = job;
+  if (state === 'paused') return state;
   if (outcome === null) return 'nobody has looked yet';
-  return outcome.settled_at === null ? 'still under way' : '';
+  if (outcome.settled_at !== null) return '';
+  // The last look may have come before the job ended, and have seen all of it.
+  const seen = rowOutcomes.reduce((sum, each) => sum + (outcome.counts[each] ?? 0), 0);
+  const hasEnded = state === 'completed' || state === 'cancelled';
+  const isFinal = seen >= done && unsettledOutcomes.every((each) => !outcome.counts[each]);
+  return hasEnded && isFinal ? '' : 'still under way';
 }
 
 /** What became of a job: `24 re-armed · 1 failed again · 23 wait for the breaker · still under way`. */

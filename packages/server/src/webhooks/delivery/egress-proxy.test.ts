@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { listen } from '../../../test/listen.ts';
 import {
   answer,
   makeCertificate,
@@ -23,13 +24,11 @@ async function startProxy(
   tls?: { key: string; cert: string },
 ) {
   const asked: { to: string; authorization: string | undefined }[] = [];
-  const sockets = new Set<Socket>();
   const server = tls === undefined ? createServer() : createTlsServer(tls);
   server.on('connect', ({ url = '', headers }, client: Socket, head) => {
     asked.push({ to: url, authorization: headers['proxy-authorization'] });
     const [host = '', port] = url.split(':');
     const refusal = judge(host);
-    sockets.add(client);
     if (refusal === 'hang') return;
     if (refusal !== undefined) {
       client.end(`HTTP/1.1 ${refusal} No way from 10.0.0.7\r\n\r\n`);
@@ -41,18 +40,12 @@ async function startProxy(
       target.pipe(client).pipe(target);
     });
     for (const socket of [target, client]) {
-      sockets.add(socket);
       socket.on('error', () => {});
       socket.once('close', () => [target, client].map((one) => one.destroy()));
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port, sockets, close } = await listen(server);
+  closers.push(close);
   const scheme = tls === undefined ? 'http' : 'https';
   return {
     asked,

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
+import { listen } from '../../../test/listen.ts';
 import {
   answer,
   type Behaviour,
@@ -158,15 +159,8 @@ describe('the one clock', () => {
   });
 
   test('over TLS', async () => {
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closing.push(async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    });
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const { port, close } = await listen(createServer());
+    closing.push(close);
     const result = await send(`https://127.0.0.1:${port}/`, short);
     expect(result).toMatchObject({ failureClass: 'timeout_tls', status: null });
   });

@@ -1,6 +1,7 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { hold } from '../../../test/held-pace.ts';
+import { listen } from '../../../test/listen.ts';
 import {
   after,
   answer,
@@ -61,18 +62,9 @@ async function closedPort(): Promise<number> {
 
 /** A TCP server that does this with each connection. */
 async function listenTcp(onSocket: (socket: Socket) => void): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}));
-    onSocket(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  const { port, close } = await listen(createServer(onSocket));
+  closing.push(close);
+  return port;
 }
 
 test.each(['not a url', 'ftp://127.0.0.1/', 'https://user:secret@127.0.0.1/'])(

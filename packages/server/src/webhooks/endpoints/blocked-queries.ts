@@ -1,4 +1,4 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { empty, raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { BlockedKey } from '../contract.ts';
@@ -7,12 +7,20 @@ import { isBehind, isStuck, type OrderKey } from '../order/queries.ts';
 import type { DeadLetterStatus, FailureClass } from '../values.ts';
 
 const mostCounted = raw('1000');
+/** So many keys are looked at for those behind which something waits. */
+const mostLooked = raw('1000');
 
-/** Lists the keys of an endpoint whose first delivery has failed, in their order, beginning after `after`. */
+const isSomethingBehind = sql`where exists (
+  select from deliveries d where d.endpoint_id = h.endpoint_id and d.order_key = h.order_key and ${isBehind('d')})`;
+
+/**
+ * Lists the keys of an endpoint whose first delivery has failed, in their order, beginning after `after`. `isAwaited`: only
+ * those behind which something waits.
+ */
 export async function listBlocked(
   db: Queryable,
   endpointId: string,
-  { after, limit }: { after: string | null; limit: number },
+  { after, limit, isAwaited = false }: { after: string | null; limit: number; isAwaited?: boolean },
 ): Promise<BlockedKey[]> {
   return db.query<BlockedKey>(sql`
     select h.order_key as key, h.id as delivery_id, h.status, h.attempts, h.max_attempts,
@@ -23,8 +31,12 @@ export async function listBlocked(
         select from deliveries d where d.endpoint_id = h.endpoint_id and d.order_key = h.order_key and ${isBehind('d')}
         limit ${mostCounted}
       ) as behind) as waiting
-    from deliveries h where h.endpoint_id = ${endpointId} and ${isStuck('h')}
-      and h.order_key > ${after ?? ''} order by h.order_key limit ${limit}`);
+    from (
+      select h.lane, h.id, h.endpoint_id, h.order_key, h.status, h.attempts, h.max_attempts, h.next_attempt_at,
+        h.failure_class, h.error, h.created_at
+      from deliveries h where h.endpoint_id = ${endpointId} and ${isStuck('h')} and h.order_key > ${after ?? ''}
+      order by h.order_key limit ${isAwaited ? mostLooked : limit}
+    ) as h ${isAwaited ? isSomethingBehind : empty} order by h.order_key limit ${limit}`);
 }
 
 type Skipped = {

@@ -26,9 +26,10 @@ import {
   type StoredDelivery,
 } from '../delivery-settings.ts';
 import type { WebhookOptions } from '../options.ts';
-import { pollUrl, readWallSeconds } from '../queries.ts';
+import { readWallSeconds } from '../queries.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
+import { pollUrl } from '../values.ts';
 import {
   type Caller,
   findWarnings,

@@ -7,6 +7,7 @@ const { service, freshTenant, addEndpoint, changeEndpoint: change } = useWebhook
 
 const url = 'http://127.0.0.1:9/hook';
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
+const typesAsked = 'must be a type such as incident.created, "incident.*" or "*"';
 const make = (more: object = {}) => addEndpoint({ tenant: freshTenant(), ...more });
 
 test.each<[object, string, string]>([
@@ -33,6 +34,12 @@ test.each<[object, string, string]>([
   expect(answer.json.errors).toContainEqual(expect.objectContaining({ path, code }));
   const listed = await service.call('GET', '/webhook/endpoints?tenant=refused');
   expect(listed.json.data).toEqual([]);
+});
+
+test('says what a type of events looks like that is refused', async () => {
+  const body = { tenant: 'refused', url, event_types: ['Incident'] };
+  const { json } = await service.call('POST', '/webhook/endpoints', { body });
+  expect(json.errors).toMatchObject([{ path: '/event_types/0', message: typesAsked }]);
 });
 
 test('null at a new endpoint is as nothing said', async () => {
@@ -181,6 +188,39 @@ test('lists those that fare so, or that have a text, which is not looked for in 
   expect(await list('q=SOC')).toEqual([named.id]);
   expect(await list('q=hidden')).toEqual([]);
   expect(await list('q=soc&health=ok')).toEqual([]);
+});
+
+test('lists by health those first that need somebody, over pages', async () => {
+  const tenant = freshTenant();
+  const set = (id: string, columns: ReturnType<typeof sql>) =>
+    service.db.query(sql`update webhook_endpoints set ${columns} where id = ${id}`);
+  const fine = (await make({ tenant })).id;
+  const off = (await make({ tenant, enabled: false })).id;
+  const degraded = (await make({ tenant })).id;
+  const failing = (await make({ tenant })).id;
+  const gone = (await make({ tenant, enabled: false })).id;
+  const [unsteady, steady] = [(await make({ tenant })).id, (await make({ tenant })).id];
+  const byId = (a: string, b: string) => (a < b ? -1 : 1);
+  const ill = [degraded, unsteady].sort(byId);
+  const well = [fine, steady].sort(byId);
+  await set(steady, sql`failures_in_row = 1, failing_since = now()`);
+  await service.db.query(sql`
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+    select lane, id, date_trunc('hour', now(), 'UTC'), 95, case when id = ${unsteady} then 6 else 5 end, 0
+    from webhook_endpoints where id in (${unsteady}, ${steady})`);
+  await set(degraded, sql`failures_in_row = 1, failing_since = now()`);
+  await set(failing, sql`failures_in_row = 20, paused_until = now() + interval '1 hour'`);
+  await set(gone, sql`disabled_reason = 'gone'`);
+  const path = `/webhook/endpoints?tenant=${tenant}&limit=2`;
+  const ids = (await service.all(`${path}&order=health`)).map(({ id }) => id);
+  expect(ids).toEqual([failing, gone, ...ill, off, ...well]);
+  const found = await service.all(`${path}&health=degraded`);
+  expect(found.map(({ id, health }) => `${id} ${health}`)).toEqual(
+    ill.map((id) => `${id} degraded`),
+  );
+  const { json } = await service.call('GET', `${path}&order=health`);
+  const other = await service.call('GET', `${path}&cursor=${json.next_cursor}`);
+  expect(other.json.code).toBe('cursor_invalid');
 });
 
 test('a change leaves what it does not name; null goes back to the default', async () => {

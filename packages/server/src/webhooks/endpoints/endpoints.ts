@@ -17,22 +17,22 @@ import { readStory, withFaring } from './story.ts';
 /** Who makes a change and by which request, for the audit log. */
 export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
 
-/** One page of endpoints, in the order of tenant and id. Throws 400 `cursor_invalid`. */
+/** One page of endpoints, by tenant and id, or before that by their health. Throws 400 `cursor_invalid`. */
 export async function listEndpoints(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
   request: Static<typeof webhooksContract.listEndpoints.query>,
 ) {
-  const { limit, cursor, tenant, health, q } = request;
-  const filters = { tenant, health, q };
+  const { limit, cursor, tenant, health, q, order } = request;
+  const filters = { tenant, health, q, order };
   const page = { cursorKey, scope: { list: 'endpoints', filters }, limit, cursor };
   const rows = await queries.listEndpoints(
     db,
     { ...filters, reach: actor.tenants },
     toKeyset(page),
   );
-  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
+  const { data, next_cursor } = toPage(page, rows, queries.keyOf(order));
   const shown = data.map(toListed);
   return { data: request.include === undefined ? shown : await withFaring(db, shown), next_cursor };
 }

@@ -10,7 +10,7 @@ import { deliverOnce, EndpointConfigs, endOf } from '../drainer/deliver.ts';
 import { writeOutcomes } from '../drainer/outcome-writer.ts';
 import { claimStored } from '../drainer/queries.ts';
 import { found } from '../event-types/event-types.ts';
-import { findSampleText, findType } from '../event-types/queries.ts';
+import { findTypeText } from '../event-types/queries.ts';
 import { insertIncidents } from '../incidents/insert-queries.ts';
 import { payloadText } from '../incidents/report-incident.ts';
 import { laneOf } from '../lanes.ts';
@@ -80,8 +80,7 @@ async function sampleOf(
   asked: string | undefined,
 ): Promise<{ type: string; text: string } | undefined> {
   if (asked === undefined) return undefined;
-  const { type } = found(await findType(db, asked));
-  const text = await findSampleText(db, type);
+  const { type, sample: text } = found(await findTypeText(db, asked));
   if (text === null) throw invalidInput('?type', `${type} has no sample in the catalogue`);
   return { type, text };
 }

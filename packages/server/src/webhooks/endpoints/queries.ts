@@ -7,9 +7,9 @@ import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
-import { breakerClosed, heldBack, hourNow, isUnpolled, pollUrl, wantedTypes } from '../queries.ts';
+import { breakerClosed, heldBack, hourNow, isUnpolled, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
-import type { EndpointHealth } from '../values.ts';
+import { type EndpointHealth, pollUrl, worstFirst } from '../values.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = Static<typeof endpointSchema>;
@@ -77,23 +77,24 @@ const recentHours = sql`h.hour >= ${hourNow} - interval '1 hour'`;
 /** Whether more than one in twenty of some attempts failed; null: there were none. */
 const isUnsteady = sql`20 * sum(h.failed + h.abandoned) > nullif(sum(h.delivered + h.failed + h.abandoned), 0)`;
 
-/** The endpoints of which more than one in twenty attempts of this hour and the one before failed. */
-export const unsteadyIds = sql`array(
-  select h.endpoint_id from endpoint_hours h where ${recentHours} group by h.endpoint_id having ${isUnsteady})`;
+/** Of the endpoints with attempts in this hour or the one before, whether more than one in twenty of these failed. */
+const recent = sql`(select h.endpoint_id as hours_of, ${isUnsteady} as is_unsteady
+  from endpoint_hours h where ${recentHours} group by h.endpoint_id) as recent`;
+export const unsteadyIds = sql`array(select hours_of from ${recent} where is_unsteady)`;
 
 /**
  * How an endpoint fares. One whose last attempt failed is degraded also when there was none for hours: it may wait for a
- * far retry. Of a busy one, a single failure says nothing.
+ * far retry. Of a busy one, a single failure says nothing. `unsteady` tells that of it: null where there were no attempts.
  */
-export const health = sql`case
+const healthBy = (unsteady: Sql) => sql`case
   when not enabled then case when disabled_reason = 'gone' then 'gone' else 'disabled' end
   when ${isUnpolled} then 'unpolled'
   when paused_until is not null then 'failing'
-  when coalesce((
-    select ${isUnsteady} from endpoint_hours h
-    where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id and ${recentHours}
-  ), failures_in_row > 0) then 'degraded'
-  else 'ok' end`;
+  when coalesce(${unsteady}, failures_in_row > 0) then 'degraded' else 'ok' end`;
+
+export const health = healthBy(sql`(
+  select ${isUnsteady} from endpoint_hours h
+  where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id and ${recentHours})`);
 
 export const columns = sql`id, tenant, case when url = ${raw(`'${pollUrl}'`)} then 'pull' else 'push' end as type, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
   ${health} as health, enabled, disabled_reason,
@@ -128,8 +129,15 @@ export async function insertEndpoint(
   return rows[0];
 }
 
+/** The key of an endpoint in a list by tenant and id, or before these by its health. */
+export const keyOf =
+  (order: 'health' | undefined) =>
+  ({ tenant, id, health: fares }: EndpointRow): readonly string[] =>
+    order === undefined ? [tenant, id] : [tenant, id, `${worstFirst.indexOf(fares) + 1}`];
+
 /**
- * Lists endpoints by tenant and id, from `after` on. `q` is not looked for in the query of URLs, which may be secret.
+ * Lists endpoints in the order of `keyOf`, from `after` on. `q` is not looked for in the query of URLs, which may be
+ * secret.
  */
 export async function listEndpoints(
   db: Queryable,
@@ -137,22 +145,30 @@ export async function listEndpoints(
     tenant: string | undefined;
     health: EndpointHealth | undefined;
     q: string | undefined;
+    order: 'health' | undefined;
     reach: Reach;
   },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<EndpointRow[]> {
-  const [tenant, id] = page.after ?? [null, null];
-  const { health: wanted, q } = filter;
+  const [tenant, id, rank] = page.after ?? [null, null];
+  const { health: wanted, q, order } = filter;
+  const fares = healthBy(sql`is_unsteady`);
+  const ranked = sql`array_position(${[...worstFirst]}::text[], ${fares})`;
+  const [key, after] =
+    order === undefined
+      ? [sql`tenant, id`, sql`${tenant}, ${id}`]
+      : [sql`${ranked}, tenant, id`, sql`${rank}::int, ${tenant}, ${id}`];
   const text = sql`concat_ws(' ', split_part(url, '?', 1), uid, name, description)`;
   return db.query<EndpointRow>(sql`
     select ${columns} from webhook_endpoints
+      ${order === undefined && wanted === undefined ? empty : sql`left join ${recent} on hours_of = id`}
     where deleted_at is null
       and (${filter.tenant ?? null}::text is null or tenant = ${filter.tenant ?? null})
       and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
-      and (${tenant}::text is null or (tenant, id) > (${tenant}, ${id}))
-      ${wanted === undefined ? empty : sql`and ${health} = ${wanted}`}
+      and (${tenant}::text is null or (${key}) > (${after}))
+      ${wanted === undefined ? empty : sql`and ${fares} = ${wanted}`}
       ${q === undefined ? empty : sql`and ${holdsText(text, q)}`}
-    order by tenant, id limit ${page.limit}`);
+    order by ${key} limit ${page.limit}`);
 }
 
 export async function findEndpoint(

@@ -49,7 +49,7 @@ export async function readStory(
     oldest_waiting: await queries.findOldestWaiting(db, id),
     polled: await queries.findPolledState(db, id),
     dead_letters: await queries.countDeadLettersOf(db, id),
-    blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
+    blocked: await listBlocked(db, id, { after: null, limit: mostBlocked, isAwaited: true }),
     jobs: await listBulkJobs(db, { reach, endpointId: id }, { after: null, limit: mostJobs }),
     replays: await queries.listReplaysTo(db, id, mostJobs),
   };

@@ -19,6 +19,12 @@ const isHeld = sql`deleted_at is null and disabled_reason = 'operator' and exist
 /** Endpoints from which incidents are held back, or were and nobody has replayed them. */
 const wasHeldBack = sql`deleted_at is null and held_back_from is not null`;
 
+/** When the first of its own certificates ends, as text; null where it has none. It is written as in its index. */
+const certificateEnd = sql`least(delivery #>> '{tls,certificate,expires_at}', delivery #>> '{tls,ca,expires_at}') collate "C"`;
+const certificateEnds = sql`(${certificateEnd})::timestamptz`;
+const certificateEndsSoon = sql`deleted_at is null
+  and ${certificateEnd} <= ${instantText(`(now() + interval '30 days')`)} collate "C"`;
+
 /** The health of endpoints that need somebody, found without a look at all others. */
 const troubled = (reach: Reach) => sql`(
   select id, enabled, failures_in_row, health, is_held from (
@@ -33,10 +39,13 @@ const troubled = (reach: Reach) => sql`(
 
 type TroubledCounts = Pick<
   WebhooksOverview,
-  'failing' | 'degraded' | 'gone' | 'disabled' | 'held' | 'full'
+  'failing' | 'degraded' | 'gone' | 'disabled' | 'held' | 'full' | 'certificate'
 >;
 
-/** How many endpoints fare ill, each counted once. */
+/**
+ * How many endpoints fare ill, each counted once by its health; and of all, from how many incidents were held back, and of
+ * how many a certificate ends.
+ */
 export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
   const rows = await db.query<TroubledCounts>(sql`
     select count(*) filter (where health = 'failing')::int as failing,
@@ -46,9 +55,14 @@ export async function countTroubled(db: Queryable, reach: Reach): Promise<Troubl
       count(*) filter (where is_held)::int as held, (
         select count(*) from webhook_endpoints
         where ${wasHeldBack} and (${reach}::text[] is null or tenant = any(${reach}::text[]))
-      )::int as full
+      )::int as full, (
+        select count(*) from webhook_endpoints
+        where ${certificateEndsSoon} and (${reach}::text[] is null or tenant = any(${reach}::text[]))
+      )::int as certificate
     from ${troubled(reach)}`);
-  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0, held: 0, full: 0 };
+  return (
+    rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0, held: 0, full: 0, certificate: 0 }
+  );
 }
 
 /** Lists these endpoints: first those that are paused, then those that are disabled, then by failures in a row. */
@@ -89,9 +103,6 @@ const failedLately = sql`exists (
     and h.hour > now() - interval '1 day' and h.failed + h.abandoned > 0
 )`;
 const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is not null`;
-/** When the first of its own certificates ends; null where it has none. */
-const certificateEnds = sql`least((delivery #>> '{tls,certificate,expires_at}')::timestamptz,
-  (delivery #>> '{tls,ca,expires_at}')::timestamptz)`;
 /** So many keys of an endpoint are looked at that are blocked by an abandoned delivery. */
 const mostKeys = raw('100');
 /** The ordered endpoints where deliveries wait behind one that was abandoned an hour ago, each with the first such key. */
@@ -144,7 +155,7 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
       union all
       select id, tenant, url, ${certificateEnds} - interval '30 days', ${certificateEnds}, 'certificate'
       from webhook_endpoints
-      where deleted_at is null and delivery is not null and ${certificateEnds} <= now() + interval '30 days'
+      where ${certificateEndsSoon}
       union all
       select id, tenant, url, ${unpolledSince}, null, 'unpolled' from webhook_endpoints
       where deleted_at is null and enabled and ${isUnpolled}

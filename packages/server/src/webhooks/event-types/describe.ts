@@ -48,11 +48,13 @@ const headers = (
     ['webhook-id', 'the same on every attempt: by it repetitions are told'],
     ['webhook-timestamp', 'when this attempt was signed, in seconds since 1970'],
     ['webhook-signature', 'by Standard Webhooks: v1, and the signature in base64'],
+    ['webhook-sequence', 'grows with the time at which the event was accepted', false],
+    ['webhook-replay', 'of what is sent again: the webhook-id that it had first', false],
   ] as const
-).map(([name, description]) => ({
+).map(([name, description, required = true]) => ({
   name,
   in: 'header',
-  required: true,
+  required,
   description,
   schema: { type: 'string' },
 }));

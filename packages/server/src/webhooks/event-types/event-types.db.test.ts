@@ -30,6 +30,9 @@ test('keeps what is said of a type as it was spelled, replaces it, and lists typ
     headers: { 'content-type': 'application/json' },
   });
   expect(made.status, made.text).toBe(200);
+  const read = await warning.call('GET', '/webhook/event-types/order.paid');
+  const listed = await warning.call('GET', '/webhook/event-types');
+  for (const { text } of [made, read, listed]) expect(text).toContain('{"n":9007199254740993}');
   expect(made.json).toMatchObject({ type: 'order.paid', description: null, deprecated: false });
   await set(warning, 'case.opened', { description: 'a case' });
   await set(warning, 'order.paid', { deprecated: true });
@@ -194,6 +197,11 @@ test('the description of the API has the catalogue for those who may read it', a
   const { webhooks } = await open(accepting.adminToken);
   const { post } = webhooks['doc.made'];
   expect(post).toMatchObject({ deprecated: true, description: 'a document' });
+  const headers: { name: string; required: boolean }[] = post.parameters;
+  expect(headers.filter(({ required }) => !required).map(({ name }) => name)).toEqual([
+    'webhook-sequence',
+    'webhook-replay',
+  ]);
   const { schema: body, example } = post.requestBody.content['application/json'];
   expect(example).toMatchObject({ type: 'doc.made', data: sample });
   const reference: string = body.properties.data.properties.score.$ref;

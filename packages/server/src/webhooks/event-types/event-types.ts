@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import type { Static } from 'typebox';
 import { requireAllTenants } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
@@ -24,17 +25,21 @@ const deepest = 500;
 const typeForm = new RegExp(`^${eventTypePattern}$`);
 
 export function addEventTypeRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
-  http.route(webhooksContract.listEventTypes, async ({ query }) => {
+  http.route(webhooksContract.listEventTypes, async ({ query, reply }) => {
     const scope = { list: 'event-types', filters: {} };
     const page = { ...query, cursorKey: options.cursorKey(), scope };
-    return toPage(page, await queries.listTypes(db, toKeyset(page)), ({ type }) => [type]);
+    const rows = await queries.listTypeTexts(db, toKeyset(page));
+    const { data, next_cursor } = toPage(page, rows, ({ type }) => [type]);
+    const next = JSON.stringify(next_cursor);
+    return sendJson(reply, `{"data":[${data.map(textOf).join(',')}],"next_cursor":${next}}`);
   });
-  http.route(webhooksContract.getEventType, async ({ params }) =>
-    found(await queries.findType(db, params.type)),
+  http.route(webhooksContract.getEventType, async ({ params, reply }) =>
+    sendJson(reply, textOf(found(await queries.findTypeText(db, params.type)))),
   );
-  http.route(webhooksContract.setEventType, ({ params, body, ...caller }) =>
-    setType(db, options, caller, { ...body, type: params.type }),
-  );
+  http.route(webhooksContract.setEventType, async ({ params, body, reply, ...caller }) => {
+    const set = await setType(db, options, caller, { ...body, type: params.type });
+    return sendJson(reply, textOf(set));
+  });
   http.route(webhooksContract.deleteEventType, async ({ params, actor, request, reply }) => {
     requireAllTenants(actor, refusal);
     await db.transaction(async (connection) => {
@@ -46,7 +51,14 @@ export function addEventTypeRoutes(http: HttpServer, db: Database, options: Webh
   });
 }
 
-export function found(row: CatalogueType | undefined): CatalogueType {
+/** A type as JSON. Schema and sample are as they were spelled, because JSON.parse would change large numbers. */
+function textOf({ schema, sample, ...row }: queries.TypeText): string {
+  return `${JSON.stringify(row).slice(0, -1)},"schema":${schema},"sample":${sample}}`;
+}
+
+const sendJson = (reply: FastifyReply, text: string) => reply.type('application/json').send(text);
+
+export function found<Row>(row: Row | undefined): Row {
   if (row !== undefined) return row;
   throw new AppError('event_type_not_found', {
     detail:
@@ -60,7 +72,7 @@ async function setType(
   { audit }: Pick<WebhookOptions, 'audit'>,
   { actor, request }: Pick<AuditEntry, 'actor' | 'request'>,
   given: Static<typeof newCatalogueTypeSchema> & { type: string },
-): Promise<CatalogueType> {
+): Promise<queries.TypeText> {
   requireAllTenants(actor, refusal);
   if (!typeForm.test(given.type) || given.type.length > 128) {
     throw invalidInput('/type', 'must be a dotted name such as incident.created');
@@ -69,7 +81,6 @@ async function setType(
   if (type.startsWith(ownTypes)) {
     throw invalidInput('/type', `must not begin with ${ownTypes}: these are the service's own`);
   }
-  // Both are kept as they were spelled, because JSON.parse would change large numbers.
   const spelled = (name: 'schema' | 'sample', value: unknown) => {
     if (value === null) return null;
     const text = compactMember(request.jsonText, name) ?? JSON.stringify(value);
@@ -86,7 +97,7 @@ async function setType(
     if (after === undefined) throw invalidInput('/type', `there are ${mostTypes} types already`);
     const entry = { actor, request, action: 'event_type.set', target: type, tenant: null };
     await audit(connection, { ...entry, before, after });
-    return after;
+    return { ...after, ...texts };
   });
 }
 

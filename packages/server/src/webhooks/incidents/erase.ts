@@ -12,6 +12,8 @@ type Caller = Pick<Parameters<Audit>[1], 'actor' | 'request'>;
 
 /** What incidents lose by an erasure, and what of them remains. */
 type IncidentErasure = { erased: Erased; remains: Remain[] };
+type NoteGone = (db: Queryable, gone: IncidentErasure) => Promise<void>;
+type Gone = { readonly erased: Erased; readonly kept: Kept };
 
 /** So many incidents are read at once: their payloads may have 25 MiB. */
 const pageSize = 100;
@@ -24,37 +26,57 @@ export function createIncidentEraser(
   { audit, deliveryDays }: { audit: Audit; deliveryDays: number },
 ) {
   return {
+    begun: { erased: noneErased(), remains: [unfinished] },
     async plan(scope: queries.IncidentScope, signal: AbortSignal): Promise<Erased> {
-      const erased = noneErased();
+      let erased = noneErased();
       for await (const ids of matches(db, scope, signal)) {
         const counts = await queries.countErasable(db, ids);
-        add(erased, { count: ids.length, ...counts });
+        erased = sum(erased, { count: ids.length, ...counts });
       }
       return erased;
     },
-    /** Erases them in batches. Tells `note` what went, also when it breaks off; to ask again erases the rest. */
+    /**
+     * Erases them in batches. `note` is told what has gone so far in the transaction in which it goes, as is the audit log,
+     * so that neither a failure nor a kill leaves it uncounted; to ask again erases the rest. `receipt` is the id of what
+     * `note` writes.
+     */
     async erase(
       { actor, request }: Caller,
       scope: queries.IncidentScope,
-      { signal, note }: { signal: AbortSignal; note: (gone: IncidentErasure) => Promise<void> },
+      { receipt, signal, note }: { receipt: string; signal: AbortSignal; note: NoteGone },
     ): Promise<void> {
       const { store, from, to, eventIds, tenant } = scope;
-      // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
-      await db.transaction(async (connection) => request.settle?.(connection));
-      let kept = noneKept;
-      const erased = noneErased();
-      try {
-        for await (const ids of matches(db, scope, signal)) {
-          const batch = await db.transaction((connection) => eraseBatch(connection, ids));
-          add(erased, batch.erased);
-          kept = longest(kept, { ...batch, ...(await queries.findKept(db, ids, deliveryDays)) });
-        }
-      } finally {
-        const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
-        await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
-        const untouched = store === null ? [] : [withoutStore];
-        await note({ erased, remains: [...remainsOf(erased, kept), ...untouched] });
+      const act = { actor, request, action: 'incidents.erase', target: receipt, tenant };
+      const write = (where: Queryable, erased: Erased) =>
+        audit(where, {
+          ...act,
+          after: { store, from, to, event_ids: eventIds?.length ?? null, ...erased },
+        });
+      const untouched = store === null ? [] : [withoutStore];
+      const tell = (where: Queryable, { erased, kept }: Gone, left: readonly Remain[]) =>
+        note(where, { erased, remains: [...remainsOf(erased, kept), ...untouched, ...left] });
+      let gone: Gone = { erased: noneErased(), kept: noneKept };
+      await db.transaction(async (connection) => {
+        // What somebody else has confirmed is marked so before anything goes, because the batches commit by themselves.
+        await request.settle?.(connection);
+        await tell(connection, gone, [unfinished]);
+      });
+      for await (const ids of matches(db, scope, signal)) {
+        gone = await db.transaction(async (connection) => {
+          const batch = await eraseBatch(connection, ids);
+          const more = await queries.findKept(connection, ids, deliveryDays);
+          await write(connection, batch.erased);
+          const erased = sum(gone.erased, batch.erased);
+          const now = { erased, kept: longest(gone.kept, { ...batch, ...more }) };
+          await tell(connection, now, [unfinished]);
+          return now;
+        });
       }
+      await db.transaction(async (connection) => {
+        // That nothing matched is on record as well.
+        if (gone.erased.count === 0) await write(connection, gone.erased);
+        await tell(connection, gone, []);
+      });
     },
   };
 }
@@ -122,8 +144,13 @@ function noneErased(): Erased {
   return { count: 0, cancelled: 0, answers: 0, keys: 0 };
 }
 
-function add(sum: Erased, more: Erased): void {
-  for (const name of ['count', 'cancelled', 'answers', 'keys'] as const) sum[name] += more[name];
+function sum(one: Erased, other: Erased): Erased {
+  return {
+    count: one.count + other.count,
+    cancelled: one.cancelled + other.cancelled,
+    answers: one.answers + other.answers,
+    keys: one.keys + other.keys,
+  };
 }
 
 /** Until when something of erased incidents is kept; null: nothing is. Dead letters stay until they are purged. */
@@ -162,6 +189,13 @@ const withoutStore: Remain = {
   note: 'Incidents that name no store were not looked at. Leave the store out to erase those, too.',
 };
 
+/** Stands in the receipt until all have gone, and so after an erasure that broke off. */
+const unfinished: Remain = {
+  what: 'incidents',
+  until: null,
+  note: 'Not all of them may have gone: they are at work still, or that broke off, and to erase once more takes the rest.',
+};
+
 /** What an erasure of incidents cannot take away at once, or at all. */
 function remainsOf(erased: Erased, kept: Kept): Remain[] {
   if (erased.count === 0) return [];
@@ -176,7 +210,7 @@ function remainsOf(erased: Erased, kept: Kept): Remain[] {
     {
       what: 'hot_pages',
       until: null,
-      note: 'Rows as they were before may leave bytes in the tables of incidents, until PostgreSQL has vacuumed them and new rows take their place.',
+      note: 'Rows as they were before may leave bytes in the tables of incidents, their keys and their attempts, until PostgreSQL has vacuumed them and new rows take their place.',
     },
   ];
   if (keysUntil !== null) {

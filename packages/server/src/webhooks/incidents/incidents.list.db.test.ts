@@ -7,7 +7,13 @@ import { listIncidents } from './queries.ts';
 const { service, freshTenant, makeEndpoint, report: reportOne } = useWebhookApi();
 const report = async (more: object): Promise<string> => (await reportOne(more)).id;
 
-type Listed = { id: string; tenant: string; delivery_counts?: Record<string, number> };
+type Listed = {
+  id: string;
+  tenant: string;
+  delivery_counts?: Record<string, number>;
+  group?: string | null;
+  excerpt?: string | null;
+};
 
 async function pageOf(filters: Record<string, string>, token = service.adminToken) {
   const answer = await service.call(
@@ -130,4 +136,22 @@ test('counts the deliveries of each incident by status when asked to', async () 
     [alone, none],
   ]);
   expect((await pageOf({ tenant })).data[0]).not.toHaveProperty('delivery_counts');
+});
+
+test('shows beside the counts the group of each incident, and how its data begins', async () => {
+  const tenant = freshTenant();
+  const long = 'é'.repeat(500);
+  await report({ tenant, data: { gate: 'B,4}', delay: 12 }, group: 'case-812' });
+  await report({ tenant, type: 'a.b', data: { note: long } });
+  await report({ tenant, data: [] });
+  const erased = await report({ tenant, data: { name: 'secret' } });
+  await service.call('POST', `/incidents/${erased}/erase`);
+  const { data } = await pageOf({ tenant, include: 'delivery_counts' });
+  expect(data.map(({ group, excerpt }) => [group, excerpt])).toEqual([
+    [null, null],
+    [null, '[]'],
+    [null, `{"note":"${long}`.slice(0, 160)],
+    ['case-812', '{"gate":"B,4}","delay":12}'],
+  ]);
+  expect((await pageOf({ tenant })).data[0]).not.toHaveProperty('excerpt');
 });

@@ -1,13 +1,16 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { AppError, checkDayRange } from '../../kernel/errors.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
-import type { Handler, HttpServer } from '../../platform/http/server.ts';
+import { readTimeRange } from '../../kernel/time-range.ts';
+import type { Handler } from '../../platform/http/add-route.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
   type deliveryCountsSchema,
   type IncidentRow,
   type incidentsQuerySchema,
+  type listedIncidentSchema,
   webhooksContract,
 } from '../contract.ts';
 import { Catalogue } from '../event-types/catalogue.ts';
@@ -93,8 +96,8 @@ export async function listIncidents(
   request: Static<typeof incidentsQuerySchema>,
 ) {
   const { limit, cursor, include, ...filters } = request;
-  const { tenant, type, store, from, to, endpoint_id } = filters;
-  checkDayRange('?', { from, to });
+  const { tenant, type, store, endpoint_id } = filters;
+  const times = readTimeRange(filters);
   const page = { cursorKey, scope: { list: 'incidents', filters }, limit, cursor };
   const keyset = toKeyset<queries.IncidentKey>(page);
   const named = namedBy({ id: filters.id, endpoint_id });
@@ -105,8 +108,7 @@ export async function listIncidents(
     tenants: tenant === undefined ? actor.tenants : [tenant],
     id,
     deliveryId,
-    from,
-    to,
+    ...times,
     hasFailed: filters.deliveries === 'failed',
   };
   const sought = {
@@ -138,25 +140,45 @@ export async function listIncidents(
   };
 }
 
+type ListedIncident = Static<typeof listedIncidentSchema>;
 type DeliveryCounts = Static<typeof deliveryCountsSchema>;
 
-/** The incidents, each with the number of its deliveries in each status, and the endpoints that still miss it. */
-async function withCounts(
-  db: Queryable,
-  rows: readonly IncidentRow[],
-): Promise<(IncidentRow & { delivery_counts: DeliveryCounts; held_back: string[] })[]> {
+/** So much of an excerpt is shown, and so much of a body is read for it: its type has 128 characters at most. */
+const [mostShown, mostRead] = [160, 400];
+
+/** How the data of a body begins, that was made by `payloadText`. */
+function excerptOf(begins: string): string {
+  const isWhole = begins.length < mostRead;
+  const data = begins.slice(begins.indexOf(',"data":') + 8, isWhole ? -1 : undefined);
+  // Half a surrogate pair would be no character.
+  return data.slice(0, mostShown).replace(/[\ud800-\udbff]$/, '');
+}
+
+/**
+ * The incidents, each with the number of its deliveries in each status, the endpoints that still miss it, and what it is
+ * about.
+ */
+async function withCounts(db: Queryable, rows: readonly IncidentRow[]): Promise<ListedIncident[]> {
   const none = Object.fromEntries(deliveryStatuses.map((status) => [status, 0])) as DeliveryCounts;
   const counts = new Map(rows.map(({ id }) => [id, { ...none }]));
   const ids = rows.map(({ id }) => id);
   const found = await queries.countDeliveries(db, ids);
   const held = new Map((await listMissing(db, ids)).map(({ id, missing }) => [id, missing]));
+  const about = new Map(
+    (await queries.listBeginnings(db, ids, mostRead)).map((row) => [row.id, row]),
+  );
   for (const { incident_id: id, status, count } of found) {
     const own = counts.get(id);
     if (own !== undefined) own[status] = count;
   }
-  return rows.map((row) => ({
-    ...row,
-    delivery_counts: counts.get(row.id) ?? none,
-    held_back: held.get(row.id) ?? [],
-  }));
+  return rows.map((row) => {
+    const { group, begins } = about.get(row.id) ?? { group: null, begins: null };
+    return {
+      ...row,
+      delivery_counts: counts.get(row.id) ?? none,
+      held_back: held.get(row.id) ?? [],
+      group,
+      excerpt: begins === null ? null : excerptOf(begins),
+    };
+  });
 }

@@ -1,6 +1,8 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
+import type { TokenCheck } from '../../kernel/actor.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
+import { tokensStand } from '../../platform/postgres/token-check.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery } from '../contract.ts';
 import { timeText } from '../lanes.ts';
@@ -28,6 +30,8 @@ export type NewIncident = {
   endpointId: string | null;
   /** What the filters of its tenant say; null where none is known. */
   judgement: Judgement | null;
+  /** What the statement checks of the reporter's token before it stores anything. */
+  check?: TokenCheck;
 };
 
 export type StoredIncident = {
@@ -202,6 +206,7 @@ function receiversOf(
         ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
       ) with ordinality as reported(id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent,
         time_text, endpoint_id, key, digest, wants, list, verdicts, place)
+      where ${tokensStand(incidents.map(({ check }) => check))}
     ), candidate as materialized (
       select reported.id as incident_id, reported.place, reported.type, octet_length(reported.body) as size_bytes, time_text, e.id, e.tenant, e.lane, e.url,
         e.enabled and not ${isPolled} as enabled, e.paused_until, e.max_attempts, ${configVersion} as config_version,

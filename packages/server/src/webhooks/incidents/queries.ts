@@ -9,7 +9,7 @@ import {
   isInPayload,
   isOfType,
   isReportedAs,
-  isReportedOn,
+  isReportedIn,
   ofDelivery,
   type SoughtInBoth,
 } from '../find-queries.ts';
@@ -67,6 +67,17 @@ export async function listDeliveriesOfIncident(
   return db.query<AcceptedDelivery>(sql`
     select id, endpoint_id, idempotency_key, status from deliveries
     where incident_id = ${incidentId} ${isFirst} order by endpoint_id, created_at, id`);
+}
+
+/** The group of incidents, and how their bodies begin: `most` characters of each; null of those that were erased. */
+export async function listBeginnings(
+  db: Queryable,
+  ids: readonly string[],
+  most: number,
+): Promise<{ id: string; group: string | null; begins: string | null }[]> {
+  return db.query(sql`
+    select id, order_group as "group", case when erased_at is null then left(body, ${most}) end as begins
+    from incidents where id = any(${ids}::text[])`);
 }
 
 export async function countDeliveries(
@@ -174,7 +185,7 @@ function sourceConditions(
 ): Sql[] {
   const conditions: Sql[] = [];
   if (tenant !== empty) conditions.push(sql`tenant = ${tenant}`);
-  conditions.push(...isReportedOn(source));
+  conditions.push(...isReportedIn(source));
   if (source.id !== undefined) conditions.push(sql`${id} = ${source.id}`);
   if (source.deliveryId !== undefined) {
     const { lane, id: delivery } = source.deliveryId;

@@ -90,7 +90,12 @@ export function createReportIncident(
       const { warnings } = prepared;
       const told = warnings.length === 0 ? {} : { warnings: [...warnings] };
       for (let attempt = 1; attempt <= mostTries; attempt++) {
-        const { stored } = await batcher.run(await judge(prepared));
+        const { check } = actor;
+        const { stored } = await batcher.run({
+          ...(await judge(prepared)),
+          ...(check && { check }),
+        });
+        if (check !== undefined) check.isMade = true;
         const settled = await settle(prepared, stored);
         if (settled === undefined) continue;
         const { id, made } = settled;

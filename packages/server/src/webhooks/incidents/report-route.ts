@@ -4,9 +4,10 @@ import { callerOf } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { createSharedBudget } from '../../kernel/gate.ts';
 import { compactMember } from '../../kernel/json-slices.ts';
-import { readBody } from '../../platform/http/body.ts';
-import { type HttpServer, isStreamed } from '../../platform/http/server.ts';
+import { isStreamed, readBody } from '../../platform/http/body.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import { parseJson, Validator } from '../../platform/http/validate.ts';
+import { withTokenCheck } from '../../platform/postgres/token-check.ts';
 import { newIncidentSchema, webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { ownTypes } from '../values.ts';
@@ -32,7 +33,8 @@ export function addReportRoute(
   http.route(contract, async ({ body, actor, request, reply, recheck }) => {
     const key = keyOf(request);
     if (!isStreamed(contract, request)) {
-      return report.one(actor, toReport(request, withKey(body, key), request.jsonText));
+      const own = toReport(request, withKey(body, key), request.jsonText);
+      return withTokenCheck(actor, recheck, (found) => report.one(found, own));
     }
     if (key !== undefined && key.length > longestStem) {
       throw invalidInput('/idempotency_key', `the header has more than ${longestStem} characters`);

@@ -99,6 +99,19 @@ describe('an ordered endpoint', () => {
     expect(await listFailing(world.db)).toEqual([]);
   });
 
+  test('tells in its story of the keys behind which something waits, and lists all that failed', async () => {
+    const { id: endpoint } = await ordered({ max_attempts: 1 });
+    failing('a', 0);
+    const [first = ''] = await reportOf('a', 1);
+    await world.untilDelivery(first, isStatus('abandoned'));
+    const story = async () =>
+      (await world.call('GET', `/webhook/endpoints/${endpoint}?include=story`)).json.story.blocked;
+    await expect.poll(() => blocked(endpoint)).toMatchObject([{ key: 'a', waiting: { count: 0 } }]);
+    expect(await story()).toEqual([]);
+    await report({ group: 'a', data: { group: 'a', n: 1 } });
+    await expect.poll(story).toMatchObject([{ key: 'a', waiting: { count: 1 } }]);
+  });
+
   test('goes on behind what is skipped, which comes in its old place when it is retried', async () => {
     const { id: endpoint } = await ordered({ max_attempts: 2, retry_schedule: [3600] });
     failing('a', 0);

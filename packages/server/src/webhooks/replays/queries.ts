@@ -332,7 +332,7 @@ export const listedReplays: ListedTable = {
   ...replayTable,
   state: raw('j.state'),
   error: raw('j.error'),
-  startedAt: null,
+  startedAt: 'created_at',
   finishedAt: 'finished_at',
   requestedBy: raw('j.created_by'),
   done,

@@ -39,7 +39,7 @@ export function listReplaysAsJobs(
   db: Database,
   audit: Audit,
 ): ListedKind<
-  Omit<Became, 'action'> & {
+  Omit<Became, 'action' | 'state'> & {
     endpoint_id: string;
     only: ReplaySelection;
     incident_id: string | null;
@@ -53,13 +53,13 @@ export function listReplaysAsJobs(
     unit: 'deliveries',
     path: '/webhook/replays',
     table: listedReplays,
-    summary({ told }) {
+    summary({ state, told }) {
       const { endpoint_id, only, incident_id, since, until } = told;
       const of =
         incident_id === null
           ? `what was reported from ${minute(since)} to ${minute(until)}`
           : incident_id;
-      return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.${becameText('replay', told)}`;
+      return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.${becameText({ ...told, action: 'replay', state })}`;
     },
     cancel: ({ id, ...caller }) =>
       changeJob(db, { ...caller, audit }, replayKind, { id, change: cancelled }),

@@ -64,6 +64,9 @@ export function eraseContextOf(mover: TestMover): EraseContext {
   return { ...mover.context(), objects, audit: createAudit(), lockMillis: 0 };
 }
 
+/** Stands in a receipt until all incidents have gone. */
+export const incidentsLeft = { what: 'incidents', until: null, note: 'not all' } as const;
+
 async function withEraser<T>(
   mover: TestMover,
   more: More,
@@ -80,8 +83,9 @@ async function withEraser<T>(
     objects,
     audit: createAudit(),
     incidents: {
+      begun: { erased: { ...erased, count: 0 }, remains: [incidentsLeft] },
       plan: async () => erased,
-      erase: async (_act, _scope, { note }) => note({ erased, remains: [] }),
+      erase: async (_act, _scope, { note }) => note(mover.db, { erased, remains: [] }),
     },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { BarChart, type BarChartProps } from '../ui/chart/bar-chart.tsx';
-import { SeriesLegend } from '../ui/chart/bar-picture.tsx';
+import { BarChart, type BarChartProps } from './bar-chart.tsx';
+import { SeriesLegend } from './bar-picture.tsx';
 
 /** A chart below the names of its series, if it has several. */
 export function Bars(props: BarChartProps): ReactNode {

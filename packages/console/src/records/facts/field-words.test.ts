@@ -3,11 +3,12 @@ import type { DescribedField } from '../../api/types.ts';
 import {
   filterOf,
   filterOfBucket,
+  interestOf,
   sampleText,
   shortNumber,
   typicalOf,
   withError,
-} from './use-fields.ts';
+} from './field-words.ts';
 
 const exactly = (share: number) => ({ share, low: share, high: share });
 const field = (change: Partial<DescribedField>): DescribedField => ({
@@ -54,6 +55,34 @@ describe('withError', () => {
   });
 });
 
+describe('interestOf', () => {
+  const periods = [
+    { period: '2001-01', sampled: 400 },
+    { period: '2001-02', sampled: 10_000 },
+    { period: '2001-03', sampled: 9 },
+  ];
+  const over = (...counts: [present: number, first: number][]) => ({
+    ...field({ missing: exactly(0.1), nulls: exactly(0.05) }),
+    over_time: counts.map(([present, first]) => ({
+      present,
+      counts: [first],
+      p25: null,
+      p50: null,
+      p75: null,
+    })),
+  });
+
+  it('is the share of records that lack a field, with those that have null', () => {
+    expect(interestOf(over(), [])).toBeCloseTo(0.15);
+    expect(interestOf(over([340, 200], [8_500, 5_000], [0, 0]), periods)).toBeCloseTo(0.15);
+  });
+
+  it('is how far a share moves over time, less what sampling may make of it', () => {
+    expect(interestOf(over([340, 340], [8_500, 4_500], [0, 0]), periods)).toBeCloseTo(0.3);
+    expect(interestOf(over([80, 0], [9_000, 0], [9, 9]), periods)).toBeCloseTo(0.6);
+  });
+});
+
 describe('typicalOf', () => {
   it('is the middle of numbers and where nine of ten lie', () => {
     const quantiles = [5, 25, 50, 75, 95].map((percent) => ({
@@ -69,9 +98,9 @@ describe('typicalOf', () => {
     );
   });
 
-  it('is the most frequent values, as shares of the records that have one', () => {
+  it('is the most frequent values, as shares of the records, as everywhere else', () => {
     const half = field({ present: exactly(0.5), distinct: 5, values: values(0.25, 0.1, 0.05) });
-    expect(typicalOf(half)).toBe('a 50 %, b 20 %, c 10 % of 5');
+    expect(typicalOf(half)).toBe('a 25 %, b 10 %, c 5 % of 5');
     expect(typicalOf(field({}))).toBeNull();
     expect(typicalOf(field({ distinct: 900, values: values(0.01, 0.01) }))).toBe(
       'all different, such as a',

@@ -1,60 +1,46 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 
-/** A colleague, as the company's directory knows them. */
-export type Colleague = {
-  readonly name: string;
-  readonly email: string;
-  groups: readonly string[];
-};
-
-type TestIdentityServer = {
-  readonly issuer: string;
-  /** Who is asked for a name and a password at the identity server, and gives them. */
-  readonly colleagues: Record<string, Colleague>;
-  /** Who sits at the browser. */
-  who: string;
-  /** Signs with another key from now on, and says nothing of the old one any more. */
-  rotateKeys(): Promise<void>;
-  /**
-   * Goes where the service sends the browser, with the cookies of `jar`, until it is sent back to us. Returns the query
-   * that it comes back with.
-   */
-  visit(url: string, jar: Map<string, string>): Promise<string>;
-  stop(): Promise<void>;
-};
+// This is plain JavaScript, because the simulator uses it, too.
 
 export const testClient = { id: 'svcctl', secret: 'a secret of at least thirty-two letters' };
 
 /** A real identity server on 127.0.0.1: the npm package oidc-provider, whose sign-in page fills itself in. */
-export async function startIdentityServer(publicUrl: string): Promise<TestIdentityServer> {
-  let handle: RequestListener = () => {};
-  const server = createServer((request, response) => handle(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const colleagues: Record<string, Colleague> = {
-    ada: { name: 'Ada King', email: 'ada@acme.example', groups: ['ops'] },
-    bob: { name: 'Bob Bee', email: 'bob@acme.example', groups: ['desk-tx', 'chess'] },
-  };
+export async function startIdentityServer(publicUrl, colleagues = usualColleagues()) {
+  let handle;
+  const server = createServer((request, response) => {
+    if (identity.isDown) request.destroy();
+    else handle(request, response);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${server.address().port}`;
   const { Provider } = await quietly(() => import('oidc-provider'));
   const open = async () => {
     const make = async () => new Provider(issuer, configurationOf(publicUrl, colleagues));
     const provider = await quietly(make);
     const answer = provider.callback();
     handle = (request, response) => {
-      if (!request.url?.startsWith('/enter/')) return answer(request, response);
-      void provider.interactionFinished(request, response, {
-        login: { accountId: identity.who, amr: ['pwd'] },
-      });
+      if (!request.url.startsWith('/enter/')) return answer(request, response);
+      const [, who = 'ada'] = /\bwho=(\w+)/.exec(request.headers.cookie) ?? [];
+      const entry =
+        who in colleagues
+          ? { login: { accountId: who, amr: ['pwd'] } }
+          : { error: 'access_denied' };
+      provider
+        .interactionFinished(request, response, entry)
+        .catch((error) => response.writeHead(400).end(error.message));
     };
   };
-  const identity: TestIdentityServer = {
+  const identity = {
     issuer,
     colleagues,
-    who: 'ada',
+    isDown: false,
     rotateKeys: open,
-    visit: (url, jar) => visit(url, jar, publicUrl),
+    visit(url, jar, who) {
+      // The company ends the sessions of those who have gone; the provider fails for one without its account.
+      if (!(who in colleagues)) jar.clear();
+      return visit(url, jar.set('who', who), publicUrl);
+    },
     async stop() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -64,7 +50,14 @@ export async function startIdentityServer(publicUrl: string): Promise<TestIdenti
   return identity;
 }
 
-function configurationOf(publicUrl: string, colleagues: Record<string, Colleague>) {
+function usualColleagues() {
+  return {
+    ada: { name: 'Ada King', email: 'ada@acme.example', groups: ['ops'] },
+    bob: { name: 'Bob Bee', email: 'bob@acme.example', groups: ['desk-tx', 'chess'] },
+  };
+}
+
+function configurationOf(publicUrl, colleagues) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig' };
   const scopes = ['openid', 'profile', 'email', 'groups'];
@@ -83,17 +76,20 @@ function configurationOf(publicUrl: string, colleagues: Record<string, Colleague
     scopes,
     claims: { profile: ['name'], email: ['email', 'email_verified'], groups: ['groups'] },
     features: { devInteractions: { enabled: false } },
+    async renderError(context, { error }) {
+      context.body = error;
+    },
     ttl: Object.fromEntries(
       ['AccessToken', 'Grant', 'IdToken', 'Interaction', 'Session'].map((kind) => [kind, 3600]),
     ),
-    interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/enter/${uid}` },
-    async findAccount(_context: unknown, id: string) {
-      const own = colleagues[id];
+    interactions: { url: (_context, { uid }) => `/enter/${uid}` },
+    async findAccount(_context, id) {
+      const { [id]: own } = colleagues;
       const claims = async () => ({ sub: id, ...own, email_verified: true });
       return own && { accountId: id, claims };
     },
     // Nobody is asked whether svcctl may know who they are: it is the company's own.
-    async loadExistingGrant({ oidc }: { oidc: GrantContext }) {
+    async loadExistingGrant({ oidc }) {
       const { clientId } = oidc.client;
       const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId });
       grant.addOIDCScope(scopes.join(' '));
@@ -103,18 +99,11 @@ function configurationOf(publicUrl: string, colleagues: Record<string, Colleague
   };
 }
 
-type Grant = { addOIDCScope(scope: string): void; save(): Promise<unknown> };
-type GrantContext = {
-  client: { clientId: string };
-  session: { accountId: string };
-  provider: { Grant: new (of: { clientId: string; accountId: string }) => Grant };
-};
-
 /**
  * It says that what it keeps in memory goes with it, and that it is made for a newer Node; with the oldest that svcctl
  * runs on it passes the same tests.
  */
-async function quietly<T>(work: () => Promise<T>): Promise<T> {
+async function quietly(work) {
   const { warn, info } = console;
   Object.assign(console, { warn() {}, info() {} });
   try {
@@ -124,17 +113,8 @@ async function quietly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * What a browser does: it follows redirects, and keeps cookies by their names. A form that is shown is sent with what
- * `fillIn` says.
- */
-export async function visit(
-  url: string,
-  jar: Map<string, string>,
-  publicUrl: string,
-  fillIn?: () => Record<string, string>,
-): Promise<string> {
-  let body: URLSearchParams | undefined;
+export async function visit(url, jar, publicUrl, fillIn) {
+  let body;
   for (let place = url, hops = 0; hops < 10; hops += 1) {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
     const sent = body === undefined ? {} : { method: 'POST', body };

@@ -1,20 +1,20 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, useReceiver } from '../packages/server/test/receiver.ts';
-import { expectCountersTrue } from './lib/counters.ts';
-import { type Day, type Format, startDay } from './lib/day.ts';
-import { createJob, downloadFile, freezeVersion, untilCompleted } from './lib/exports.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { query } from './lib/postgres.ts';
-import { makeRecord, type NewRecord, toNdjson } from './lib/records.ts';
-import { runRetention, type View, verifyAll, viewTenant } from './lib/retention.ts';
-import { waitFor } from './lib/wait-for.ts';
-import { type Filters, getPage, idsOf, walkPages } from './lib/walk.ts';
-import { addEndpoint, expectDeadLetterCountsTrue, report, untilDelivery } from './lib/webhooks.ts';
+import { answer, useReceiver } from '../../packages/server/test/receiver.ts';
+import { expectCountersTrue } from '../lib/counters.ts';
+import { type Day, type Format, startDay } from '../lib/day.ts';
+import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { query } from '../lib/postgres.ts';
+import { makeRecord, type NewRecord, toNdjson } from '../lib/records.ts';
+import { runRetention, type View, verifyAll, viewTenant } from '../lib/retention.ts';
+import { waitFor } from '../lib/wait-for.ts';
+import { type Filters, getPage, idsOf, walkPages } from '../lib/walk.ts';
+import { addEndpoint, expectDeadLetterCountsTrue, report, untilDelivery } from '../lib/webhooks.ts';
 
-// An operator's whole day over HTTP, in checks that build on each other: on a plain server with `npm test`, and with
-// `npm run test:citus` on a database that becomes a cluster after its first records.
+// An operator's whole day over HTTP, in checks that build on each other: on a plain server with `npm run test:slow`, and
+// with `npm run test:citus` on a database that becomes a cluster after its first records.
 
 let day: Day;
 const receiver = useReceiver();
