@@ -2,14 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { accessCommands } from './commands/access.mjs';
 import { backupCommands } from './commands/backups.mjs';
+import { erasureCommands } from './commands/erasures.mjs';
 import { exportCommands } from './commands/exports.mjs';
 import { importCommands } from './commands/imports.mjs';
+import { peopleCommands } from './commands/people.mjs';
 import { pollCommands } from './commands/polls.mjs';
 import { portalCommands } from './commands/portal.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { replayCommands } from './commands/replays.mjs';
 import { retentionCommands } from './commands/retention.mjs';
 import { scheduleCommands } from './commands/schedules.mjs';
+import { sessionCommands } from './commands/sessions.mjs';
 import { tailCommands } from './commands/tails.mjs';
 import { versionCommands } from './commands/versions.mjs';
 import { register, webhookCommands } from './commands/webhooks.mjs';
@@ -21,6 +24,7 @@ import { layouts } from './world.mjs';
 
 const commands = [
   ...recordCommands,
+  ...erasureCommands,
   ...tailCommands,
   ...importCommands,
   ...exportCommands,
@@ -31,6 +35,8 @@ const commands = [
   ...pollCommands,
   ...replayCommands,
   ...accessCommands,
+  ...sessionCommands,
+  ...peopleCommands,
   ...portalCommands,
   ...backupCommands,
 ];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withRestored } from './commands/backups.mjs';
 import { settleJobs, streamExport } from './commands/exports.mjs';
+import { judgeNames, judgePeople } from './commands/people.mjs';
 import { fetchAll } from './commands/polls.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
 import { judgeFates, settleReplays } from './commands/replays.mjs';
@@ -38,6 +39,8 @@ export const invariants = [
   { name: 'what is ordered came in order', check: judgeKeys },
   { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
   { name: 'what one client saw, no later one sees undone', check: checkOrder },
+  { name: 'nobody has rights that their groups do not give', check: judgePeople },
+  { name: 'the audit log names people for what they did', check: judgeNames },
   { name: 'the audit log is whole', check: verifyAudit },
   { name: 'a backup holds what was there at its moment', check: restoreBackup },
   { name: 'nothing of what was erased is left', check: findErased },

@@ -23,7 +23,7 @@ export const profiles = {
   files: { commands: /ingest a|export|version|tag days|erase|run retention/, layouts: [one, two] },
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },
-  access: { commands: /ingest a|token|hold|portal/ },
+  access: { commands: /ingest a|token|hold|portal|erase|person|identity/ },
   backups: { commands: /ingest|erase|retention|incident|export|back up/, layouts: [one, two] },
   /** A run of retention is due each minute, and the only process is often dead then. */
   schedule: {

@@ -27,7 +27,7 @@ export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes, f
     say(`seed ${seed}, profile ${profile}, in ${dir}`);
     const ground = await openGround(scope, dir, on);
     const programs = [programPath];
-    if (from !== undefined) programs.push(await buildRelease(from, join(dir, 'release')));
+    if (from !== undefined) programs.push(await buildRelease(scope, from, join(dir, 'release')));
     const tally = makeTally();
     const { settings } = kinds;
     const stage = { ground, dir, programs, settings, drawn: histories({ steps, ...kinds }) };
@@ -41,7 +41,8 @@ export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes, f
       const found = await playOne(stage, { history, tally, name: `h${count}` });
       say(`history ${count} (seed ${own}): ${tally.line()}`);
       if (found.length > 0) {
-        for (const fault of found.slice(0, 20)) say(`fault: ${fault}`);
+        const faults = found.slice(0, 20).map((fault) => `fault: ${fault}`);
+        faults.forEach(say);
         const again = `npm run sim -- --seed ${own} --steps ${steps} --profile ${profile}`;
         const shortest =
           shrinkMinutes > 0
@@ -49,7 +50,8 @@ export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes, f
             : null;
         say(`\nlogs and store: ${dir}\nplay it again: ${again} --minutes 0`);
         if (shortest !== null) say(`the shortest: ${again} --path ${shortest}`);
-        process.stdout.write(`${tally.table()}\n`);
+        // Once more after the table: of a long log only the end may be kept.
+        process.stdout.write(`${tally.table()}\n${faults.join('\n')}\n`);
         return false;
       }
       own += 1;

@@ -15,6 +15,7 @@ import pg from 'pg';
 import { cleanEnvironment } from '../bench/lib/child.mjs';
 import { programPath } from '../bench/lib/product.mjs';
 import { RecordModel, TagModel } from './model.mjs';
+import { startIdentity } from './people-model.mjs';
 import { startProxy } from './proxy.mjs';
 import { startReceiver } from './receiver.mjs';
 import { WebhookModel } from './webhook-model.mjs';
@@ -51,7 +52,7 @@ const lookMillis = 100;
 /** What was seen longer ago, since the simulator itself was busy, is looked at again. */
 const staleMillis = 500;
 /** So long after a fault an answer may still be due to it. */
-const calmMillis = 15_000;
+export const calmMillis = 15_000;
 const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
 
 /**
@@ -74,15 +75,20 @@ export async function makeWorld(
   proxied.port = String(databaseProxy.port);
   const webhooks = new WebhookModel();
   const receiver = await startReceiver(scope, (path) => webhooks.secretsOf(path));
+  const { settings: ofPeople, ...people } = await startIdentity(scope);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   scope.defer(() => agent.destroy());
 
   /** @type {any} */
   const world = {
-    settings: { ...quickSettings, SVC_EXPORT_ROOTS: join(dir, 'deliveries'), ...settings },
+    settings: {
+      ...{ ...quickSettings, ...ofPeople },
+      SVC_EXPORT_ROOTS: join(dir, 'deliveries'),
+      ...settings,
+    },
     startedAt: Date.now(),
     ...{ dir, store, databaseProxy, receiver, ground, programs, agent },
-    ...{ records: new RecordModel(), tags: new TagModel(), webhooks },
+    ...{ records: new RecordModel(), tags: new TagModel(), webhooks, ...people },
     /** How far each tenant has been followed, and what was told of it. */
     tails: new Map(),
     /** The schedule of each tenant, and the folder into which it delivers. */

@@ -150,6 +150,10 @@ async function keepHold(world, via, isOwn) {
   const list = await ask(world, 'approvals', [200], 'GET', '/approvals?state=waiting', { via });
   const isListed = list?.json.data.some((each) => each.id === id) ?? true;
   if (!isListed) world.say(`the request ${id} is not among those that wait`);
+  const one = await ask(world, 'approval', [200], 'GET', `/approvals/${id}`, { via: via + 1 });
+  const { state, is_own, body } = one?.json ?? {};
+  if (one !== undefined && !(state === 'waiting' && is_own && body?.hot_days === 0))
+    world.say(`the request ${id} shows ${one.text.slice(0, 300)}`);
   const by = isOwn ? { via } : { via, token };
   const rejected = await ask(world, 'rejection', [200], 'POST', `/approvals/${id}/reject`, by);
   if (rejected === undefined) return;

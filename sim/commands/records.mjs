@@ -224,21 +224,6 @@ export const recordCommands = [
       else if (outcome === 'refused' && answer.status !== 404) world.tags.tags.set(id, tag);
     },
   },
-  {
-    name: 'erase records',
-    weight: 2,
-    draw: fc.record({
-      ...{ via, slice },
-      ids: fc.option(fc.uniqueArray(fc.nat(40), { minLength: 1, maxLength: 5 }), {
-        freq: 3,
-        nil: undefined,
-      }),
-      hasSubject: fc.boolean(),
-      isDryRun: fc.boolean(),
-    }),
-    play: (world, { via: at, slice: filter, ids, hasSubject, isDryRun }) =>
-      erase(world, at, { filter, ids, hasSubject, isDryRun }),
-  },
 ];
 
 async function addTag(world, via, tag) {
@@ -246,32 +231,6 @@ async function addTag(world, via, tag) {
   if (answer.status === 201) world.tags.tags.set(answer.json.id, tag);
   else if (outcomeOf(answer) === 'lost') world.tags.unknown.push(tag);
   else isAnswer(world, answer, 'tag', [409]);
-}
-
-async function erase(world, via, { filter, ids, hasSubject, isDryRun }) {
-  const { tenant: own, store: ownStore, from = '1970-01-01', to = '2999-12-31' } = filter;
-  const of = { tenant: own, ...(ownStore && { store: ownStore }) };
-  const eventIds = ids?.map((n) => `e${n}`);
-  // A call names events or days, and never a tenant alone.
-  const meant = eventIds === undefined ? { ...of, from, to } : { ...of, ids: new Set(eventIds) };
-  const named = eventIds === undefined ? { from, to } : { event_ids: eventIds };
-  // All records have this number, so what goes is the same; but each record is looked at.
-  const subject = hasSubject && { subject: { field: 'n', value: '9007199254740993' } };
-  const body = { ...of, ...named, ...subject, ...(isDryRun && { dry_run: true }) };
-  const erasure = world.records.beginErasure(meant);
-  const options = { body, via, timeoutMillis: 40_000 };
-  const answer = await call(world, 'POST', '/enrichment/erase', options);
-  if (answer.status === 200 && isDryRun) return void world.records.cancelErasure(erasure);
-  if (answer.status === 200 && answer.json.erased_at !== null) {
-    const at = Date.now();
-    for (const gone of world.records.endErasure(erasure))
-      world.erased.set(gone.marker, { content: gone, at });
-    return;
-  }
-  if (outcomeOf(answer) === 'refused') {
-    world.records.cancelErasure(erasure);
-    isAnswer(world, answer, 'erasure', [409, 404]);
-  }
 }
 
 /** Reads all pages of a slice; each record that was there all the time must be seen once. */
