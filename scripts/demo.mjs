@@ -9,15 +9,7 @@ import { build } from './build.mjs';
 import { root, tellingFaults } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
-const { values } = parseArgs({
-  options: {
-    limit: { type: 'string' },
-    cold: { type: 'string' },
-    outage: { type: 'boolean' },
-    // The service's own.
-    'print-sign-in': { type: 'boolean' },
-  },
-});
+const values = readOptions();
 const { limit, cold, outage } = values;
 
 await tellingFaults(async () => {
@@ -37,3 +29,29 @@ await tellingFaults(async () => {
     svcctl: 'node_modules/.bin/svcctl',
   });
 });
+
+function readOptions() {
+  const usage =
+    'usage: npm run demo -- [--limit N] [--cold YYYY-MM-DD] [--outage] [--print-sign-in]\n';
+  try {
+    const { values: given } = parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        limit: { type: 'string' },
+        cold: { type: 'string' },
+        outage: { type: 'boolean' },
+        // The service's own.
+        'print-sign-in': { type: 'boolean' },
+      },
+    });
+    if (!/^[1-9]\d*$/.test(given.limit ?? '1')) {
+      throw new Error(`--limit takes a whole number from 1 on, not ${given.limit}`);
+    }
+    if (given.help !== true) return given;
+    process.stdout.write(usage);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`error: ${error.message}\n${usage}`);
+    process.exit(2);
+  }
+}

@@ -1,13 +1,13 @@
 // Before npm packs packages/server, puts beside it what the package holds of the rest of the repository; with --undo
-// takes it away again, and writes the checksum of the package beside it. package.json of the server calls this, so
-// `npm pack --workspace packages/server` is all it takes.
-import { createHash } from 'node:crypto';
+// takes it away again, and writes the checksum of the package beside it, and what it was made of. package.json of the
+// server calls this, so `npm pack --workspace packages/server` is all it takes.
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { build, manifestBefore } from './build.mjs';
 import { collectLicenses } from './licenses.mjs';
 import { pinsOf, shrinkwrapOf } from './lockfile.mjs';
 import { isMain, root, tellingFaults } from './program.mjs';
+import { provenanceOf, sha256Of } from './provenance.mjs';
 import { makeSbom } from './sbom.mjs';
 import { ensureInstalled } from './setup.mjs';
 
@@ -54,13 +54,16 @@ function undo() {
   }
 }
 
-/** Writes what `sha256sum --check` reads, beside the file that npm has written by now; for a dry run it writes none. */
-function writeChecksum({ npm_config_pack_destination: folder = '.', ...env } = process.env) {
+/**
+ * Writes what `sha256sum --check` reads, and the statement of provenance, beside the file that npm has written by now; for a
+ * dry run it writes none.
+ */
+function writeProof({ npm_config_pack_destination: folder = '.', ...env } = process.env) {
   const { name, version } = JSON.parse(readFileSync(placeOf(manifest), 'utf8'));
   const path = resolve(env.INIT_CWD ?? root, folder, `${name}-${version}.tgz`);
   if (env.npm_config_dry_run === 'true' || !existsSync(path)) return;
-  const sum = createHash('sha256').update(readFileSync(path)).digest('hex');
-  writeFileSync(`${path}.sha256`, `${sum}  ${basename(path)}\n`);
+  writeFileSync(`${path}.sha256`, `${sha256Of(path)}  ${basename(path)}\n`);
+  writeFileSync(`${path}.intoto.json`, textOf(provenanceOf(path)));
 }
 
 function textOf(value) {
@@ -75,6 +78,6 @@ if (isMain(import.meta.url)) {
   await tellingFaults(async () => {
     if (!process.argv.includes('--undo')) return prepare();
     undo();
-    writeChecksum();
+    writeProof();
   });
 }

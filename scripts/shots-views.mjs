@@ -37,6 +37,7 @@ export const views = [
     prepare: press('EXPORT texas-q1', 'aside[data-drawer]'),
   },
   { name: 'exports', place: '/exports' },
+  { name: 'exports-new', place: '/exports?panel=new-export' },
   { name: 'exports-drawer', place: '/exports', prepare: openRow },
   { name: 'exports-schedules', place: '/exports?view=schedules' },
   { name: 'exports-schedules-new', place: '/exports?view=schedules&panel=new-schedule' },
