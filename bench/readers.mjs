@@ -1,12 +1,17 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { call, createClient, runExportJob, runRetention } from './lib/client.mjs';
+import { cleanEnvironment } from './lib/child.mjs';
+import { call, createClient, pagesOf, runExportJob, runRetention } from './lib/client.mjs';
 import { openCopy } from './lib/duckdb.mjs';
 import { inTurn, mapValues, median, timed, until } from './lib/measure.mjs';
+import { programPath } from './lib/product.mjs';
 import { runSections } from './lib/run-sections.mjs';
 import { startService, storeFlights } from './lib/service.mjs';
 import {
   formatCount,
+  formatMillis,
   formatSeconds,
   markdownTable,
   none,
@@ -14,8 +19,15 @@ import {
   section,
 } from './lib/table.mjs';
 
+const runFile = promisify(execFile);
 const tenant = 'US';
-const sections = { delivery: benchDelivery, typed: benchTyped };
+const sections = {
+  delivery: benchDelivery,
+  typed: benchTyped,
+  bundle: benchBundle,
+  where: benchWhere,
+  iceberg: benchIceberg,
+};
 
 /** How many flights there are, in three days at least, and how often ours and the other side take turns. */
 const sizes = {
@@ -165,5 +177,132 @@ async function benchTyped({ scope, service, client, flights, segments, dir, size
       row('the same job, not typed, to the typed one', 'plain', 'ours'),
       row('DuckDB’s copy', 'copied'),
     ]),
+  );
+}
+
+/** A version with its splits as a folder that datasets.load_dataset takes, by the command line, against copies of the splits. */
+async function benchBundle({ scope, service, client, flights, segments, dir, sizes, say }) {
+  await call(service, 'POST', '/enrichment/tags', { tenant, dataset: 'training' });
+  const shares = { train: 80, validation: 10, test: 10 };
+  const body = { tenant, dataset: 'training', name: 'bench', shares };
+  const [frozen, { id }] = await timed(async () => {
+    const version = await call(service, 'POST', '/enrichment/dataset-versions', body);
+    const path = `/api/v1/enrichment/dataset-versions/${version.id}`;
+    await until(async () => ((await client.get(path)).body.count === flights ? true : undefined));
+    return version;
+  });
+  const duckdb = await openDuckDb(scope);
+  const env = cleanEnvironment({ HOME: dir, SVC_URL: service.origin, SVC_TOKEN: service.token });
+  const ways = {
+    bundle: async (round) => {
+      const args = ['records', 'versions', 'bundle', id, '--dir', join(dir, `bundle-${round}`)];
+      return (await timed(() => runFile(process.execPath, [programPath, ...args], { env })))[0];
+    },
+    copies: async (round) => {
+      const split = 'case when hash(event_id) % 10 < 8 then 0 else hash(event_id) % 10 end';
+      const target = join(dir, `splits-${round}`);
+      const copy = `copy (select *, ${split} as split from ${segments}) to '${target}' (${copyOptions.parquet}, partition_by (split))`;
+      return (await timed(() => duckdb.rowsOf(copy)))[0];
+    },
+  };
+  const onRound = (round) => say(`bundle, ${round + 1} of ${sizes.pairs}`);
+  const millis = mapValues(await inTurn(ways, sizes.pairs, { onRound }), median);
+  const row = rowOf({ ...millis, frozen }, flights);
+  return section(
+    `A bundle of ${formatCount(flights)} records`,
+    `\`svcctl records versions bundle\`: an export job for each of three splits, each proved and fetched, then card, statistics and checksums. DuckDB copies the same segments into a folder a split by a hash of the id, with 2 threads. Medians of ${sizes.pairs}, in turn.`,
+    markdownTable(titles, [
+      row('the version is frozen', 'frozen'),
+      row('bundle, to DuckDB’s copy', 'bundle', 'copies'),
+      row('DuckDB’s copy', 'copies'),
+    ]),
+  );
+}
+
+/** What `where` finds, counted and exported, by us and by DuckDB's own filter on the same files. */
+async function benchWhere({ scope, service, client, segments, dir, sizes, say }) {
+  const duckdb = await openDuckDb(scope);
+  const where = 'delay >= 30';
+  const filter = `try_cast(json_extract_string(enrichment, '$.delay') as double) >= 30`;
+  const [{ fitting }] = await duckdb.rowsOf(
+    `select count(*)::integer as fitting from ${segments} where ${filter}`,
+  );
+  const assertAll = (found) => {
+    if (found !== fitting) throw new Error(`${found} of ${fitting} records`);
+  };
+  const copy = await openCopy(
+    `select * from ${segments} where ${filter}`,
+    join(dir, 'where.csv'),
+    copyOptions.csv,
+  );
+  scope.defer(() => copy.close());
+  const takeMillis = async (work) => (await timed(work))[0];
+  const path = `/api/v1/enrichment/records/count?tenant=${tenant}&where=${encodeURIComponent(where)}`;
+  const ways = {
+    count: () =>
+      takeMillis(async () => {
+        let count = 0;
+        for await (const { body } of pagesOf(client, path)) count += body.count;
+        assertAll(count);
+      }),
+    counted: () =>
+      takeMillis(() => duckdb.rowsOf(`select count(*) from ${segments} where ${filter}`)),
+    job: () =>
+      takeMillis(async () =>
+        assertAll((await runExportJob({ service, client }, 'csv', { tenant, where })).rows_done),
+      ),
+    copy: () => copy.run(),
+  };
+  const onRound = (round) => say(`where, ${round + 1} of ${sizes.pairs}`);
+  const millis = mapValues(await inTurn(ways, sizes.pairs, { onRound }), median);
+  const row = rowOf(millis, fitting);
+  return section(
+    `${formatCount(fitting)} records by \`where\``,
+    `What \`${where}\` finds in all records, each read: a count, page by page, and an export job as CSV, which counts first and proves its file by that. DuckDB takes the number out of the JSON of the same segments, and counts or copies, with 2 threads. Medians of ${sizes.pairs}, in turn.`,
+    markdownTable(titles, [
+      row('count, to DuckDB’s', 'count', 'counted'),
+      row('export job as CSV, to DuckDB’s copy', 'job', 'copy'),
+      row('DuckDB’s count', 'counted'),
+      row('DuckDB’s copy', 'copy'),
+    ]),
+  );
+}
+
+/** How a reader learns which files the table has: from the catalogue, and from the files themselves. */
+async function benchIceberg({ scope, client, segments, flights, sizes, say }) {
+  const duckdb = await openDuckDb(scope);
+  const files = segments.slice(segments.indexOf("'"), segments.indexOf(','));
+  const loads = 20 * sizes.pairs;
+  const ways = {
+    load: async () => {
+      const path = '/iceberg/v1/namespaces/svcctl/tables/records';
+      const { body, elapsedMillis } = await client.get(path);
+      const { summary } = body.metadata.snapshots.at(-1);
+      if (Number(summary['total-records']) !== flights) throw new Error(JSON.stringify(summary));
+      return elapsedMillis;
+    },
+    footers: async () =>
+      (
+        await timed(() =>
+          duckdb.rowsOf(`select sum(num_rows) from parquet_file_metadata(${files})`),
+        )
+      )[0],
+  };
+  say(`iceberg, ${loads} loads`);
+  const millis = mapValues(await inTurn(ways, loads, { warmups: 2 }), median);
+  return section(
+    'Finding the files of the cold tier',
+    `A reader of Iceberg loads the table from the catalogue; without one it reads the footers of all files, as DuckDB does here. Medians of ${loads}, in turn.`,
+    markdownTable(
+      ['', 'time:', 'ratio:', 'goal'],
+      [
+        [
+          'the table from the catalogue, to the footers',
+          formatMillis(millis.load),
+          ...ratioCells(millis.footers / millis.load),
+        ],
+        ['DuckDB reads all footers', formatMillis(millis.footers), none, none],
+      ],
+    ),
   );
 }

@@ -4,6 +4,7 @@ import { benchExport } from './records/export.mjs';
 import { benchFind } from './records/find.mjs';
 import { benchImport } from './records/import.mjs';
 import { benchIngest, benchSingles } from './records/ingest.mjs';
+import { benchLive } from './records/live.mjs';
 import { benchPages } from './records/pages.mjs';
 import { benchTimes } from './records/times.mjs';
 
@@ -14,6 +15,7 @@ const sections = {
   datasets: benchDatasets,
   pages: benchPages,
   times: benchTimes,
+  live: benchLive,
   find: benchFind,
   export: benchExport,
 };
@@ -30,6 +32,7 @@ const sizes = {
     datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
     pages: { records: 12_000, requests: 2 },
     times: { stores: 200, days: 4, requests: 2 },
+    live: { records: 20, followers: 2 },
     find: { flights: 3000, requests: 2 },
     export: { flights: 6000, pairs: 1, firstBytes: 1, watchMillis: 100 },
   },
@@ -40,6 +43,7 @@ const sizes = {
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
     pages: { records: 30_000, requests: 60 },
     times: { stores: 2000, days: 10, requests: 30 },
+    live: { records: 200, followers: 10 },
     find: { flights: 60_000, requests: 60 },
     export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMillis: 1000 },
   },
@@ -50,6 +54,7 @@ const sizes = {
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
     times: { stores: 20_000, days: 20, requests: 100 },
+    live: { records: 1000, followers: 10 },
     find: { flights: 1_000_000, requests: 300 },
     export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
@@ -60,6 +65,7 @@ const sizes = {
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },
     times: { stores: 20_000, days: 20, requests: 300 },
+    live: { records: 3000, followers: 100 },
     find: { flights: 3_000_000, requests: 1000 },
     export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },

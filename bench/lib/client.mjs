@@ -103,9 +103,9 @@ export async function* pagesOf(client, path) {
   } while (cursor !== null);
 }
 
-/** Sends a file of records as one NDJSON stream; answers what the service says became of them. */
-export async function ingestFile(client, path) {
-  const asked = client.open('POST', '/api/v1/enrichment/records', {
+/** Sends a file of records as one NDJSON stream; answers what the service says became of them, or would become. */
+export async function ingestFile(client, path, { isDry = false } = {}) {
+  const asked = client.open('POST', `/api/v1/enrichment/records${isDry ? '?dry_run=true' : ''}`, {
     'content-type': 'application/x-ndjson',
   });
   const answered = answerOf(asked);

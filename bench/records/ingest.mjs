@@ -34,8 +34,8 @@ export async function benchIngest({ sizes, say, ...bench }) {
   const count = await writeFlights(linesPath, flights);
   say('ingest: warming up, and writing the same rows as a file for COPY');
   /** All must be of this kind: accepted, or duplicates. */
-  const ingest = async (kind) => {
-    const answer = await ingestFile(client, linesPath);
+  const ingest = async (kind, options) => {
+    const answer = await ingestFile(client, linesPath, options);
     if (answer[kind] === count && answer.rejected_count === 0) return;
     throw new Error(`ingest answered ${JSON.stringify(answer).slice(0, 500)} for ${count} records`);
   };
@@ -53,6 +53,9 @@ export async function benchIngest({ sizes, say, ...bench }) {
         return { perSecond: perSecond(memory.result), memory };
       },
       repeated: async () => ({ perSecond: perSecond(await timed(() => ingest('duplicates'))) }),
+      checked: async () => ({
+        perSecond: perSecond(await timed(() => ingest('duplicates', { isDry: true }))),
+      }),
       async bare() {
         await db.query('truncate bare_records');
         await db.query('checkpoint');
@@ -80,7 +83,9 @@ async function writeRows(db, path) {
 }
 
 function reportIngest(runs, { count, pairs }) {
-  const [ours, bare, repeated] = [runs.ours, runs.bare, runs.repeated].map(rateOf);
+  const [ours, bare, repeated, checked] = [runs.ours, runs.bare, runs.repeated, runs.checked].map(
+    rateOf,
+  );
   const most = (field) => Math.max(...runs.ours.map((run) => run.memory[field]));
   const growthBytes = most('lastThirdBytes') - most('firstThirdBytes');
   const memory = (name, bytes, cell = none) => [name, formatMiB(bytes), none, none, cell];
@@ -96,6 +101,12 @@ function reportIngest(runs, { count, pairs }) {
           formatCount(repeated),
           none,
           ...ratioCells(repeated / ours, '≥ 0.7'),
+        ],
+        [
+          'records/s, checked alone (`dry_run`, as `records lint`); the ratio is to all new',
+          formatCount(checked),
+          none,
+          ...ratioCells(checked / ours, '≥ 1'),
         ],
         memory('memory of the service before', runs.ours[0].memory.beforeBytes),
         memory('memory, peak of the first third', most('firstThirdBytes')),

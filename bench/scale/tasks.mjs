@@ -70,6 +70,40 @@ export async function benchFind({ small, large, sizes }) {
   );
 }
 
+/**
+ * The first page, and the whole count, of what a `where` finds that all records of a tenant fit, or none: in all its 120
+ * leaves.
+ *
+ * @type {(which: string, where: string) => [string, (world: any, i: number) => Promise<number>][]}
+ */
+const whereCases = (which, where) => {
+  const query = (world, i) => `tenant=${place(world, i).tenant}&where=${encodeURIComponent(where)}`;
+  const check = (found) => {
+    if (found > 0 !== (which === 'all')) throw new Error(`${where}: ${found} records`);
+  };
+  return [
+    [
+      `where that ${which} fit, first page`,
+      async (world, i) => {
+        const path = `${records}?${query(world, i)}&limit=100`;
+        const { body, elapsedMillis } = await world.client.get(path);
+        check(body.data.length);
+        return elapsedMillis;
+      },
+    ],
+    [
+      `where that ${which} fit, count`,
+      (world, i) =>
+        takeMillis(async () => {
+          let count = 0;
+          const path = `${records}/count?${query(world, i)}`;
+          for await (const { body } of pagesOf(world.client, path)) count += body.count;
+          check(count);
+        }),
+    ],
+  ];
+};
+
 const takeMillis = async (work) => (await timed(work))[0];
 
 /** What operators do with a tenant's month, and with one record. */
@@ -85,6 +119,8 @@ export async function benchTasks({ small, large, sizes }) {
           return (await world.client.get(path)).elapsedMillis;
         },
       ],
+      ...whereCases('none', 'track < 0'),
+      ...whereCases('all', 'track >= 0'),
       [
         'tag of a month',
         (world, i) =>
@@ -115,7 +151,7 @@ export async function benchTasks({ small, large, sizes }) {
   );
   return section(
     'Work on a tenant',
-    'Each until it is done: a version until its records are counted and proved, an erasure until no read finds the record.',
+    'Each until it is done: a `where` is counted over all leaves of the tenant, a version until its records are counted and proved, an erasure until no read finds the record.',
     table,
   );
 }
