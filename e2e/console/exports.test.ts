@@ -204,12 +204,13 @@ test.each([
       route.fulfill({ json: { ...listed, state: told.state } }),
     );
     await filled.openIn(page, place.endsWith('/') ? place + waiting : place);
-    const button = page.locator('button.danger:has-text("CANCEL")');
-    await button.last().click();
+    // The row has such a button, too, which a drawer that comes later would cover.
+    const within = place.includes('panel=') ? drawerOf(page) : page;
+    await within.locator('button.danger:has-text("CANCEL")').click();
     const question = page.getByRole('dialog', { name: 'Cancel this export?' });
     await question.waitFor();
     told = { state: 'completed', has_file: true };
-    await button.first().waitFor({ state: 'detached' });
+    await page.locator('button.danger:has-text("CANCEL")').first().waitFor({ state: 'detached' });
     await question.getByRole('button', { name: 'Cancel it' }).click();
     await page.getByText(/^Not cancelled: .*The job is completed already/).waitFor();
     await page.locator('#page:focus').waitFor();
