@@ -1,4 +1,4 @@
-import { chmod, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
@@ -365,7 +365,11 @@ export async function makeFirstAdminToken(
     await chmod(draft, 0o600);
     const before = await stat(path).catch(() => null);
     const kept = before && `${path}.${before.mtime.toISOString().replaceAll(':', '-')}`;
-    if (kept !== null) await rename(path, kept);
+    // A link, so that commands on this machine find a token at any moment; a start that was killed may have made it.
+    if (kept !== null) {
+      await rm(kept, { force: true });
+      await link(path, kept);
+    }
     await rename(draft, path);
     return { path, kept };
   });
