@@ -55,11 +55,11 @@ type IncidentEraser = {
   readonly begun: GoneIncidents;
   /** Says what would be erased. */
   plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
-  /** Tells `note` what has gone so far, in each transaction in which some go. */
+  /** Tells `note` what has gone so far, in each transaction in which some go, and `onGone` how many once it is over. */
   erase(
     caller: Pick<EraseAct, 'actor' | 'request'>,
     scope: EraseScope,
-    job: { receipt: string; signal: AbortSignal; note: NoteGone },
+    job: { receipt: string; signal: AbortSignal; note: NoteGone; onGone: (count: number) => void },
   ): Promise<void>;
 };
 type OnBegun = (matches: Matches, id: string) => Promise<void>;
@@ -143,9 +143,9 @@ export function createEraser(options: EraserOptions): Eraser {
     const eraseIncidents = (whose: EraseScope, receipt: string) =>
       options.incidents.erase(act, whose, {
         ...{ receipt, signal },
-        async note(db, went) {
-          await setIncidents(db, receipt, went);
-          gone = went.erased.count;
+        note: (db, went) => setIncidents(db, receipt, went),
+        onGone(count) {
+          gone = count;
         },
       });
     if (scope.subject === null) {
