@@ -8,7 +8,7 @@ import type { Log } from '../platform/log.ts';
 import { makeFolders } from '../platform/make-folders.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
-import { describeFault } from '../platform/postgres/errors.ts';
+import { databaseError, describeFault } from '../platform/postgres/errors.ts';
 import { analyzeTable, listGrown } from '../platform/postgres/growth.ts';
 import { databaseOf, openDatabase, placeOf } from '../platform/postgres/open-database.ts';
 import { repeat, startLater, type Work } from '../platform/work/repeat.ts';
@@ -123,13 +123,20 @@ async function startOwnPostgres(
 }
 
 /**
- * The error of a start: where it says that a disk is full, `database_full`, with the disk of the data folder. That passes
- * by itself once there is room, which a setting that is wrong does not.
+ * The error of a start: where it says that a disk is full, `database_full`, with whose disk that is. It passes by itself
+ * once there is room, which a setting that is wrong does not.
  */
 export async function explainFullDisk(
   error: unknown,
-  { dataDir }: Pick<Settings, 'dataDir'>,
+  { dataDir, databaseUrl }: Pick<Settings, 'dataDir' | 'databaseUrl'>,
 ): Promise<unknown> {
+  const server = databaseError(error);
+  if (databaseUrl !== undefined && server?.code === '53100') {
+    return new AppError('database_full', {
+      detail: `DATABASE_URL: the disk of the database at ${placeOf(databaseUrl)} is full. Make room there, and start again; nothing is damaged. It says: ${server.message}`,
+      cause: error,
+    });
+  }
   const said = error instanceof AppError ? error.detail : String(error);
   if (!/ENOSPC|EDQUOT|No space left on device/.test(said)) return error;
   const disk = await statfs(dataDir).catch(() => null);
