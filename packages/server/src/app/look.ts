@@ -43,6 +43,7 @@ import type { Host, State } from './host.ts';
 export type Looker = Pick<Host, 'settings'> & {
   /** What the service itself finds while it works; a look from outside has none. */
   readonly state?: Pick<State, 'sealFault'>;
+  readonly metrics?: Pick<Host['metrics'], 'isScraped'>;
   readonly db: Pick<Database, 'listSlow'>;
   readonly cold: {
     readonly watch: Pick<StoreWatch, 'state'>;
@@ -53,7 +54,7 @@ export type Looker = Pick<Host, 'settings'> & {
 /** Looks at what features know, and once at what several checks need, within these tenants; null: all of it. */
 export function lookAround(
   db: Queryable,
-  { settings, db: own, cold, state }: Looker,
+  { settings, db: own, cold, state, metrics }: Looker,
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
@@ -93,6 +94,7 @@ export function lookAround(
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
     keyFault: () => findKeyFault(db, settings),
     sealFault: () => state?.sealFault ?? null,
+    isScraped: () => metrics?.isScraped() ?? false,
     failingCopy: () => findFailingCopy(db),
     waitingApprovals: () => listWaitingApprovals(db, tenants),
     largeExports: async () =>

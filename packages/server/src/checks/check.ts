@@ -123,6 +123,8 @@ export type Look = {
   readonly keyFault: () => Promise<string | null>;
   /** Why the process that looks does not seal the audit log any more; null: it does. */
   readonly sealFault: () => string | null;
+  /** Whether a Prometheus reads the metrics of the process that looks. */
+  readonly isScraped: () => boolean;
   /** The store to which the audit log cannot be copied, and the last error. `failing_since` is RFC 3339. */
   readonly failingCopy: () => Promise<
     { location: string; failing_since: string; error: string } | undefined

@@ -384,6 +384,11 @@ test('tells that nobody is told of trouble, where somebody is told of a tenant o
   expect(await found('notices')).toEqual([]);
   await service.call('PATCH', `/notify/targets/${id}`, { body: { enabled: false } });
   expect(await found('notices')).toMatchObject(untold);
+  // A Prometheus tells people by its alerts, once it may read the metrics.
+  expect((await service.call('GET', '/~/metrics', { token: null })).status).toBe(401);
+  expect(await found('notices')).toMatchObject(untold);
+  expect((await service.call('GET', '/~/metrics')).status).toBe(200);
+  expect(await found('notices')).toEqual([]);
 });
 
 test('the status has what is found quickly, and what cannot be checked says so', async () => {

@@ -28,6 +28,7 @@ const nothing = {
   nextRun: () => null,
   sampleCounters: async () => [],
   unusedTokens: async () => [],
+  isScraped: () => false,
   overdue: async () => ({ lastQueuedMillis: 0, waiting: 0, unverified: 0 }),
 };
 const well: Look = {
