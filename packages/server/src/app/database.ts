@@ -11,12 +11,27 @@ import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
 import { databaseError, describeFault } from '../platform/postgres/errors.ts';
 import { analyzeTable, listGrown } from '../platform/postgres/growth.ts';
 import { databaseOf, openDatabase, placeOf } from '../platform/postgres/open-database.ts';
+import { refuseRestore } from '../platform/restore-mark.ts';
 import { repeat, startLater, type Work } from '../platform/work/repeat.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 import type { Host } from './host.ts';
 
-/** Opens `DATABASE_URL`, or starts the embedded PostgreSQL without one. What must be closed joins `closers`. */
+/**
+ * Opens `DATABASE_URL`, or starts the embedded PostgreSQL without one. What must be closed joins `closers`. Throws
+ * `database_unusable` where a restore into the data folder has not ended.
+ */
 export async function openOwnDatabase(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  signal?: AbortSignal,
+): Promise<Database> {
+  await refuseRestore(settings.dataDir);
+  return openToRestore(settings, log, closers, signal);
+}
+
+/** The same, for a restore. */
+export async function openToRestore(
   settings: Settings,
   log: Log,
   closers: Closers,

@@ -12,6 +12,7 @@ import { readPostmaster } from '../platform/postgres/embedded-postmaster.ts';
 import { listNewerMigrations, readJournal } from '../platform/postgres/migrate.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
 import { refuseUnfit } from '../platform/postgres/probe.ts';
+import { findRestore } from '../platform/restore-mark.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 import { isServed } from './announce.ts';
 import { openColdTier } from './cold-tier.ts';
@@ -54,6 +55,8 @@ const checksHere: readonly Check<Here>[] = [
     name: 'database',
     severity: 'critical',
     async look({ settings, open }) {
+      const restore = await findRestore(settings.dataDir);
+      if (restore !== null) return [restore];
       try {
         await refuseOtherDatabase(settings);
         if (settings.databaseUrl === undefined) return await lookAtOwnPostgres(settings.dataDir);

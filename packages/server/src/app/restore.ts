@@ -33,7 +33,7 @@ import {
   summarize,
 } from './backup.ts';
 import { type ColdTier, openColdTier } from './cold-tier.ts';
-import { makeDataDir, openOwnDatabase } from './database.ts';
+import { makeDataDir, openToRestore } from './database.ts';
 
 export type RestoreOptions = BackupChoice & {
   readonly from: string;
@@ -102,10 +102,11 @@ async function restoreInto(
   const secret = await openSecret(settings, manifest, options);
   await makeDataDir(settings);
   if (secret !== null) await refuseOtherKey(settings, secret);
-  const db = await openOwnDatabase(settings, log, closers, signal);
+  const db = await openToRestore(settings, log, closers, signal);
   await refuseCluster(db);
   const cold = await openColdTier(settings, { db, log }, closers);
-  const reading = { place, spoolDir: cold.spoolDir, onStep };
+  const { dataDir } = settings;
+  const reading = { place, dataDir, spoolDir: cold.spoolDir, onStep };
   let objects: RestoredObjects = { brought: 0, missing: 0, damaged: [] };
   const restoring = restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
     const store = patient(cold.store, tools);

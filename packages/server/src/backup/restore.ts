@@ -16,6 +16,7 @@ import {
   readJournal,
   readMigrations,
 } from '../platform/postgres/migrate.ts';
+import { markRestore } from '../platform/restore-mark.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { partitionName } from '../records/index.ts';
 import type { Manifest, PackedFile, Step } from './manifest.ts';
@@ -24,7 +25,12 @@ import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
 
-type RestoreTools = ReadTools & { readonly db: Database; readonly onStep: (step: Step) => void };
+type RestoreTools = ReadTools & {
+  readonly db: Database;
+  /** The data folder that is marked as amid the restore until the database is whole. */
+  readonly dataDir: string;
+  readonly onStep: (step: Step) => void;
+};
 
 /** So many files are loaded side by side. */
 const connections = 3;
@@ -57,9 +63,35 @@ async function restoreAlone(
   tools: RestoreTools,
   beforeEnd: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  const { db, dataDir, place } = tools;
+  const isBegun = await checkTarget(manifest, db);
+  const { id, taken_at: takenAt, records, size_bytes: sizeBytes } = manifest;
+  const mark = await markRestore(dataDir, { id, place: place.location });
+  try {
+    await fill(manifest, { ...tools, isBegun, beforeEnd });
+  } catch (error) {
+    // Where nothing has begun, the folder is as it was.
+    const open = await findOpenRestore(db).catch(() => id);
+    await (open === undefined ? mark.remove() : mark.breakOff()).catch(() => {});
+    throw error;
+  }
+  // The database says itself that it is half restored, until this commit: whatever is lost of it, the mark is not left.
+  await mark.remove();
+  await db.transaction((connection) =>
+    restoring.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
+  );
+}
+
+async function fill(
+  manifest: Manifest,
+  {
+    isBegun,
+    beforeEnd,
+    ...tools
+  }: RestoreTools & { isBegun: boolean; beforeEnd: (signal: AbortSignal) => Promise<void> },
+): Promise<void> {
   const { db, signal, place } = tools;
   const { id, taken_at: takenAt } = manifest;
-  const isBegun = await checkTarget(manifest, db);
   const only = new Set(namesOf(manifest.migrations));
   await migrate(db, signal, { only, isRestoring: true });
   const tables = await queries.describeTables(
@@ -84,10 +116,6 @@ async function restoreAlone(
   });
   await beforeEnd(signal);
   await migrate(db, signal, { isRestoring: true });
-  const { records, size_bytes: sizeBytes } = manifest;
-  await db.transaction((connection) =>
-    restoring.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
-  );
 }
 
 function namesOf(migrations: readonly Applied[]): string[] {

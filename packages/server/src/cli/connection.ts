@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import { makeFolders } from '../platform/make-folders.ts';
+import { refuseRestore } from '../platform/restore-mark.ts';
 import { usage } from './help.ts';
 import type { Io } from './io.ts';
 
@@ -52,7 +53,10 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
     });
   }
   const [first] = found;
-  if (first === undefined) throw nothingKnown(io);
+  if (first === undefined) {
+    await refuseRestore(folderOf(io));
+    throw nothingKnown(io);
+  }
   if (token !== null) {
     const place = `${first.place}, with the token of SVC_TOKEN`;
     return { ...first, token, source: 'environment', place };
@@ -100,11 +104,13 @@ function nothingKnown({ env }: Io): AppError {
   });
 }
 
+const folderOf = ({ cwd, env }: Io) => resolve(cwd, env.SVC_DATA_DIR || 'data');
+
 /**
  * Finds the service of this folder (or of SVC_DATA_DIR); null without one. Its token is null when it cannot be read.
  */
 export async function findLocalService(io: Io): Promise<LocalService | null> {
-  const folder = resolve(io.cwd, io.env.SVC_DATA_DIR || 'data');
+  const folder = folderOf(io);
   const note = await readFile(join(folder, 'service.json'), 'utf8').catch(() => null);
   if (note === null) return null;
   const token = await readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);

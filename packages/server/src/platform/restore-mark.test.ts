@@ -1,0 +1,47 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { useFolder } from '../../test/folder.ts';
+import { findRestore, markRestore, refuseRestore } from './restore-mark.ts';
+
+const dir = useFolder();
+const of = { id: 'bkp_1', place: '/mnt/backups' };
+const change = async (more: object) => {
+  const path = join(dir.path, 'restoring');
+  await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), ...more }));
+};
+
+test('a folder amid a restore says so, by which process, and what to do once that is gone', async () => {
+  expect(await findRestore(dir.path)).toBeNull();
+  await refuseRestore(dir.path);
+  const mark = await markRestore(dir.path, of);
+  const told = await findRestore(dir.path);
+  expect(told?.text).toContain(
+    `half restored: the restore of bkp_1 out of /mnt/backups goes on as process ${process.pid} since`,
+  );
+  expect(told?.remedy).toMatch(/^Wait until it has ended/);
+  await expect(refuseRestore(dir.path)).rejects.toMatchObject({
+    code: 'database_unusable',
+    detail: expect.stringContaining(`The data folder ${dir.path} is half restored`),
+  });
+  // One that was killed could not say so.
+  await change({ pid: 2 ** 22 + 1 });
+  expect((await findRestore(dir.path))?.text).toMatch(/was broken off$/);
+  expect((await findRestore(dir.path))?.remedy).toMatch(/^Run the same svcctl restore again/);
+  // What runs on another machine cannot be seen from here.
+  await change({ host: 'elsewhere' });
+  expect((await findRestore(dir.path))?.text).toContain('of elsewhere since');
+  await mark.remove();
+  expect(await findRestore(dir.path)).not.toBeNull();
+});
+
+test('a restore that is broken off leaves its mark, and one that has ended leaves none', async () => {
+  const broken = await markRestore(dir.path, of);
+  await broken.breakOff();
+  expect((await findRestore(dir.path))?.text).toMatch(/was broken off$/);
+  const next = await markRestore(dir.path, of);
+  await broken.remove();
+  expect((await findRestore(dir.path))?.text).toContain('goes on');
+  await next.remove();
+  expect(await readdir(dir.path)).toEqual([]);
+});
