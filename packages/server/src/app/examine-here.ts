@@ -56,7 +56,7 @@ const checksHere: readonly Check<Here>[] = [
     severity: 'critical',
     async look({ settings, open }) {
       const restore = await findRestore(settings.dataDir);
-      if (restore !== null) return [restore];
+      if (restore !== null) return [{ ...restore, command: 'svcctl restore PLACE' }];
       try {
         await refuseOtherDatabase(settings);
         if (settings.databaseUrl === undefined) return await lookAtOwnPostgres(settings.dataDir);
@@ -125,7 +125,14 @@ export async function lookAtFolder(
   }
   // With DATABASE_URL the check of processes compares the key with the database.
   const isBegun = databaseUrl === undefined && existsSync(join(dataDir, 'postgres', 'PG_VERSION'));
-  if (isBegun && secretKey === undefined && !existsSync(join(dataDir, 'secret-key'))) {
+  // A restore writes the key last.
+  const isRestored = (await findRestore(dataDir)) === null;
+  if (
+    isBegun &&
+    isRestored &&
+    secretKey === undefined &&
+    !existsSync(join(dataDir, 'secret-key'))
+  ) {
     return [
       {
         text: `${join(dataDir, 'secret-key')} is missing, the key that webhook secrets in the database of this folder are encrypted with`,
