@@ -130,7 +130,8 @@ export async function rotateToken(
     : undefined;
   if (row === undefined) {
     throw new AppError('token_not_found', {
-      detail: 'There is no such token, or it is revoked or expired.',
+      detail:
+        'There is no such token, or it is revoked or expired: svcctl tokens ls lists those that are not revoked.',
     });
   }
   if (!(await queries.canRotate(db, { byId: actor.tokenId, id, isOneOfTwo }))) {
@@ -332,7 +333,9 @@ export async function revokeToken(db: Queryable, id: string, actor: Actor): Prom
   const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : [];
   for (const scope of revoked.flatMap(({ scopes }) => scopes)) requireScope(actor, scope);
   if (revoked.length > 0) return revoked;
-  throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
+  throw new AppError('token_not_found', {
+    detail: 'There is no such token, or it is revoked: svcctl tokens ls lists those that are not.',
+  });
 }
 
 /**

@@ -100,7 +100,7 @@ function nothingKnown({ env }: Io): AppError {
   return new AppError('token_missing', {
     detail: env.SVC_DATA_DIR
       ? `SVC_DATA_DIR: no service runs on ${env.SVC_DATA_DIR}. Start it, or unset SVC_DATA_DIR to call the one of a profile:\nSVC_DATA_DIR=${env.SVC_DATA_DIR} svcctl serve`
-      : 'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
+      : 'No service is known to talk to. Run this in the folder of one that runs (it has ./data; one that has just been started may take a while), start one here by svcctl serve, set SVC_URL and SVC_TOKEN, or sign in once:\nsvcctl login --url https://svcctl.example.org',
   });
 }
 

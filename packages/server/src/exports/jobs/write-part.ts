@@ -193,7 +193,8 @@ async function proveRows(
   const digest = call.digest ?? (isOther ? await measure() : null);
   if (digest !== null && proof.digest !== digest) {
     throw new AppError('internal_error', {
-      detail: 'A part of the file was read back with other records than were encoded.',
+      detail:
+        'A part of the file was read back with other records than were encoded. Ask for the export anew; if that fails, too, look at the store and its disk.',
     });
   }
   return proof.digest;
