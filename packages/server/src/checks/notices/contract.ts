@@ -115,7 +115,7 @@ export const noticesContract = routesUnder('Notices', {
   createNotifyTarget: {
     route: 'POST /notify/targets',
     summary: 'Have somebody told',
-    description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
+    description: `What is told, and in which form, is in docs/operations/monitoring.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
     stepUp: true,
     body: newTargetSchema,
