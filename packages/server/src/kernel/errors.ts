@@ -233,6 +233,8 @@ export type InputFault = { path: string; code: string; message: string; at?: num
 type AppErrorOptions = {
   /** Tells the caller what to do next. It must hold no private data. */
   detail?: string;
+  /** Whether the detail names what a tenant sent: then the log has the title of the code in its place. */
+  isOfTenant?: boolean;
   errors?: readonly InputFault[];
   retryAfterSeconds?: number;
   /** Further members of the problem document, which the contract of the route declares. */
@@ -253,13 +255,17 @@ export class AppError extends Error {
   readonly members: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    const { title } = errorCatalogue[code];
+    const { detail = title, isOfTenant = false } = options;
     super(
-      `${code}: ${options.detail ?? errorCatalogue[code].title}`,
+      `${code}: ${isOfTenant ? title : detail}`,
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.name = 'AppError';
     this.code = code;
-    this.detail = options.detail ?? errorCatalogue[code].title;
+    this.detail = detail;
+    // The log writes message, stack and what can be enumerated.
+    if (isOfTenant) Object.defineProperty(this, 'detail', { enumerable: false });
     this.errors = options.errors;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.members = options.members ?? {};
