@@ -23,6 +23,7 @@ import { describeFenced } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { listOpenCounts } from '../records/index.ts';
 import {
   findSampledDifferences,
   isOnHold,
@@ -80,6 +81,7 @@ export function lookAround(
     sampleCounters: async () => [],
     retention: once(() => readRetentionOverview(db, tenants)),
     exports: () => listOpenExports(db, tenants),
+    counts: () => listOpenCounts(db, tenants),
     schedules: () => listTroubledSchedules(db, tenants),
     overdueRemovals: async () =>
       (await storeStates()).some(removes) ? countOverdue(db, tenants) : 0,

@@ -136,16 +136,18 @@ export async function onGone(connection: Connection, gone: Gone): Promise<GoneEf
   const tagsRemoved = await removeErasedTags(connection, gone);
   const versions = await noteGoneRecords(connection, gone);
   const exports = await noteGoneExports(connection, gone);
-  await endCountsOf(connection, gone);
-  const counts = { tagsRemoved, versionsChanged: versions.length, exportsRemoved: exports.length };
-  if (gone.kind !== 'erase') return counts;
+  const counts = await endCountsOf(connection, gone);
+  const sums = { tagsRemoved, versionsChanged: versions.length, exportsRemoved: exports.length };
+  if (gone.kind !== 'erase') return sums;
   // They are listed last: until its job is ended a run may still begin to deliver. To others the job is completed until
   // the commit, so what somebody begins to download between these lists and the commit is in no receipt, only in the
   // audit log.
   const delivered = await listGoneDeliveries(connection, gone);
   const downloads = await listGoneDownloads(connection, gone);
   return {
-    ...counts,
+    ...sums,
+    countsEnded: counts.length,
+    counts: counts.slice(0, mostNamed),
     versions: versions.slice(0, mostNamed),
     exports: exports.slice(0, mostNamed),
     downloads: downloads.slice(0, mostNamed),

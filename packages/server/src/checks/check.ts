@@ -104,8 +104,9 @@ export type Look = {
     retention: RetentionOverview | null;
     work: readonly WorkRow[];
   }>;
-  /** The exports that have not ended. */
+  /** The exports that have not ended, and the counts of records. */
   readonly exports: () => Promise<readonly WorkRow[]>;
+  readonly counts: () => Promise<readonly WorkRow[]>;
   /** The schedules of exports that fail or are late. */
   readonly schedules: () => Promise<readonly TroubledSchedule[]>;
   /** Objects that should have been removed from the store minutes ago. */

@@ -124,7 +124,15 @@ export const storeStates = [
 export type StoreState = (typeof storeStates)[number];
 
 /** The kinds of work that may be under way. */
-export const workKinds = ['run', 'verification', 'export', 'retry', 'purge', 'replay'] as const;
+export const workKinds = [
+  'run',
+  'verification',
+  'export',
+  'count',
+  'retry',
+  'purge',
+  'replay',
+] as const;
 
 /** The states of such work. */
 export const workStates = ['queued', 'running', 'waiting', 'paused'] as const;

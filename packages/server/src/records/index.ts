@@ -3,6 +3,7 @@
 
 export { fileBody } from '../platform/http/body.ts';
 export { endCountsOf, listCountsAsJobs } from './counts/count-jobs.ts';
+export { listOpenCounts } from './counts/queries.ts';
 export { startCounts } from './counts/run-counts.ts';
 export { readSliceSample } from './facts/read-sample.ts';
 export { recordFigures } from './figures.ts';

@@ -415,6 +415,8 @@ export const eraseReceiptSchema = Type.Object({
   versions: namedSchema('which, the first 100; each tells what is left of it once it is counted'),
   exports_removed: Type.Integer({ description: 'jobs whose file may have held some: it is gone' }),
   exports: namedSchema('which these are, by the names of their files, the first 100'),
+  counts_ended: Type.Integer({ description: 'counts under way that may have some: they failed' }),
+  counts: namedSchema('which these are, by who asked for them, the first 100'),
   incidents: nullable({
     ...erasedIncidentsSchema,
     description:

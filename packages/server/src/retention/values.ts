@@ -62,9 +62,12 @@ export const problemKinds = [
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
 
-/** How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. */
+/**
+ * How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. Of what the
+ * release before did not know its receipts tell neither.
+ */
 export function countWithNames(
-  count: number,
+  count = 0,
   named: readonly { readonly name: string }[] = [],
 ): string {
   if (named.length === 0) return formatCount(count);

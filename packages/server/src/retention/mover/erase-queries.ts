@@ -202,7 +202,7 @@ export async function findReceipt(
   tenants: readonly string[] | null,
 ): Promise<EraseReceipt | undefined> {
   const [row] = await db.query<{ receipt: EraseReceipt }>(sql`
-    select '{"versions": [], "exports": []}'::jsonb || (receipt - 'incident_remains') || jsonb_build_object(
+    select '{"versions": [], "exports": [], "counts_ended": 0, "counts": []}'::jsonb || (receipt - 'incident_remains') || jsonb_build_object(
         'remains', coalesce(receipt->'incident_remains', '[]') || (receipt->'remains')) as receipt from erasures
     where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
   return row?.receipt;

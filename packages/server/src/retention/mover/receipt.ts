@@ -176,6 +176,8 @@ function toEffects(effects: GoneEffects) {
     versions: [...(effects.versions ?? [])],
     exports_removed: effects.exportsRemoved,
     exports: [...(effects.exports ?? [])],
+    counts_ended: effects.countsEnded ?? 0,
+    counts: [...(effects.counts ?? [])],
   };
 }
 
