@@ -70,6 +70,8 @@ export type NewTag = Static<typeof contract.newTagSchema>;
 export type DayRow = Static<typeof contract.daySchema>;
 /** How many records of a stretch fit. */
 export type RecordCount = Static<typeof contract.recordCountSchema>;
+/** A count of records that fit, as a job. */
+export type CountJob = contract.CountJob;
 /** The records of one month, hot and cold. */
 export type MonthSum = Static<typeof contract.monthSumSchema>;
 /** The fields of the enrichments of a slice. */
