@@ -928,6 +928,37 @@ CREATE INDEX record_counts_open_idx ON public.record_counts USING btree (tenant)
 
 CREATE INDEX record_counts_requested_at_idx ON public.record_counts USING btree (requested_at, id);
 
+create table record_imports (
+  id text collate "C" not null,
+  digest text collate "C" not null,
+  state text collate "C" not null default 'running'::text,
+  tenant text collate "C",
+  tenants text[],
+  requested_by text not null,
+  token_id text collate "C" not null,
+  requested_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  heard_at timestamp with time zone not null default now(),
+  stopped text,
+  files integer not null,
+  total bigint,
+  at_file integer not null default 0,
+  at_row bigint not null default 0,
+  rows bigint not null default 0,
+  sent bigint not null default 0,
+  taken bigint not null default 0,
+  rejected bigint not null default 0,
+  conflicts bigint not null default 0,
+  stored bigint not null default 0,
+  cold bigint not null default 0,
+  cold_days integer not null default 0,
+  constraint record_imports_pkey PRIMARY KEY (id)
+);
+
+CREATE UNIQUE INDEX record_imports_open_idx ON public.record_imports USING btree (digest) WHERE (finished_at IS NULL);
+
+CREATE INDEX record_imports_requested_at_idx ON public.record_imports USING btree (requested_at, id);
+
 create table replays (
   id text collate "C" not null,
   state text not null,

@@ -126,6 +126,9 @@ export const ingestAnswerSchema = Type.Object({
     { description: 'the first 1,000' },
   ),
   rejected_count: Type.Integer(),
+  conflicts: optional.integer({
+    description: 'of an import: how many of the rejected are stored with other content',
+  }),
 });
 export type IngestAnswer = Static<typeof ingestAnswerSchema>;
 
@@ -257,6 +260,10 @@ export const recordsContract = routesUnder('Records', {
       dry_run: optional.boolean({
         description: 'checks the records and answers as if they were stored, with warnings',
       }),
+      import: optional.string({
+        description:
+          'the import that the records belong to (POST /enrichment/imports/jobs): what is new counts in it, and once it has ended nothing is stored (409 job_finished)',
+      }),
     }),
     streamedBody: {
       'application/json': exactly({
@@ -269,6 +276,8 @@ export const recordsContract = routesUnder('Records', {
       200: { description: 'What became of each record.', schema: dryRunAnswerSchema },
       400: ingestProblem,
       401: ingestProblem,
+      404: problem,
+      409: ingestProblem,
       413: ingestProblem,
       503: ingestProblem,
     },

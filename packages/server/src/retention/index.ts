@@ -1,7 +1,7 @@
 export { addAdoptRoute } from './adopt-orphan.ts';
 export { readRetentionOverview, retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
-export { importsAsJobs, runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
+export { runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
 export { isOnHold, refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';

@@ -36,7 +36,7 @@ export const statesBeforeSwitch: readonly MoveState[] = ['planned', 'copied', 'v
  */
 export const calledOffCodes: readonly string[] = [
   ...['tenant_on_hold', 'not_due', 'kept_by_version'],
-  ...['days_held', 'pinned_meanwhile', 'upload_gone'],
+  ...['days_held', 'pinned_meanwhile', 'upload_gone', 'import_ended'],
 ];
 
 /** What a segment is: read, or replaced, and removed from the store after a time of grace. */

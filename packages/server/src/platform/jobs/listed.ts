@@ -115,7 +115,7 @@ async function cancelJob(
   if (kind.cancel === undefined) {
     throw new AppError('job_not_cancellable', {
       detail:
-        'Only exports, counts, bulk re-arms, bulk purges and replays can be cancelled. This job goes on to its end.',
+        'Only exports, counts, imports, bulk re-arms, bulk purges and replays can be cancelled. This job goes on to its end.',
     });
   }
   await kind.cancel(call);

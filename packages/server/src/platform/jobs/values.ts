@@ -2,7 +2,7 @@
 // schema code.
 import { workKinds, workStates } from '../../kernel/values.ts';
 
-/** The kinds of jobs: all that may be under way, the counting of a dataset version, and imported days. */
+/** The kinds of jobs: all that may be under way, the counting of a dataset version, and an import of files. */
 export const jobKinds = [...workKinds, 'version', 'import'] as const;
 export type JobKindName = (typeof jobKinds)[number];
 
