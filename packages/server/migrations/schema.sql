@@ -564,6 +564,7 @@ create table iceberg_snapshots (
   summary json not null,
   readable_until timestamp with time zone,
   asked_at timestamp with time zone not null default now(),
+  switched_at timestamp with time zone,
   constraint iceberg_snapshots_parent_key UNIQUE (scope, parent_id),
   constraint iceberg_snapshots_pkey PRIMARY KEY (scope, id)
 );
@@ -707,6 +708,7 @@ create table move_segments (
   object_key text collate "C" not null,
   size_bytes bigint,
   sha256 bytea,
+  held json,
   constraint move_segments_pkey PRIMARY KEY (tenant, move_id, segment_id)
 );
 
@@ -752,6 +754,8 @@ CREATE INDEX moves_imports_idx ON public.moves USING btree (planned_at, id) WHER
 CREATE INDEX moves_open_idx ON public.moves USING btree (tenant, planned_at) WHERE (state <> ALL (ARRAY['removed'::text, 'failed'::text]));
 
 CREATE INDEX moves_planned_at_idx ON public.moves USING btree (planned_at, id);
+
+CREATE INDEX moves_switched_at_idx ON public.moves USING btree (switched_at) WHERE (switched_at IS NOT NULL);
 
 CREATE INDEX moves_tenant_planned_at_idx ON public.moves USING btree (tenant, planned_at, id);
 
