@@ -4,6 +4,7 @@ import { routesUnder } from '../platform/http/contract.ts';
 import {
   dayOrInstantSchema,
   exactly,
+  fits,
   instantSchema,
   nameSchema,
   newTenantSchema,
@@ -191,6 +192,7 @@ export const auditQuerySchema = exactly({
       minLength: 1,
       maxLength: 100,
       pattern: '^[!-~]+$',
+      [fits]: 'an id such as tok_4fTq9Zx7Kq2LmN0p',
       description: 'the id of a token or a person',
     }),
   ),
@@ -207,6 +209,7 @@ export const auditQuerySchema = exactly({
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+      [fits]: 'text without control characters',
       description:
         'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants). A page searches 10,000 entries at most, so it may be short, or empty, while next_cursor is set. Not with `after`.',
     }),

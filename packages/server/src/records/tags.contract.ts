@@ -4,6 +4,7 @@ import {
   cursorSchema,
   dateSchema,
   exactly,
+  fits,
   instantSchema,
   labelSchema,
   newStoreSchema,
@@ -24,6 +25,7 @@ import { datasetNames, tiers } from './values.ts';
 export const noteSchema = Type.String({
   maxLength: 1000,
   pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+  [fits]: 'text without U+0000',
   description: 'at most 1,000 characters, for people',
 });
 

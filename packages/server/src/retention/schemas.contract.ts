@@ -5,6 +5,7 @@ import {
   digestSchema,
   eventIdSchema,
   exactly,
+  fits,
   instantSchema,
   nullable,
   oneOf,
@@ -364,6 +365,7 @@ export const eraseRequestSchema = exactly({
     minLength: 1,
     maxLength: 500,
     pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+    [fits]: 'one line of text, without control characters',
     description:
       'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
   }),

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   newTenantSchema,
   nullable,
@@ -62,6 +63,7 @@ export const newTargetSchema = exactly({
     maxLength: 254,
     pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
     description: 'of an e-mail: one address',
+    [fits]: 'one address such as ops@example.com',
   }),
   tenant: Type.Optional({
     ...newTenantSchema,
