@@ -64,6 +64,16 @@ export const tokenSchema = Type.Object({
 });
 export type TokenRow = Static<typeof tokenSchema>;
 
+/** A token in the list. */
+export const listedTokenSchema = Type.Object({
+  ...tokenSchema.properties,
+  is_suspended: Type.Boolean({
+    description:
+      'Whether it counts no more, as long as the person who made it may not do as much, or does not sign in.',
+  }),
+});
+export type ListedToken = Static<typeof listedTokenSchema>;
+
 export const newTokenSchema = exactly(
   {
     name: nameSchema,
@@ -339,7 +349,7 @@ export const accessContract = routesUnder('Access', {
     responses: {
       200: {
         description: 'All of them, on one page.',
-        schema: Type.Object({ data: Type.Array(tokenSchema), next_cursor: Type.Null() }),
+        schema: Type.Object({ data: Type.Array(listedTokenSchema), next_cursor: Type.Null() }),
       },
     },
   },

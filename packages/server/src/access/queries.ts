@@ -5,7 +5,7 @@ import { type Database, onlyRow, type Queryable } from '../platform/postgres/dat
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText, unseen } from '../platform/postgres/sql-text.ts';
 import { kindOf } from './audit-queries.ts';
-import type { Session, TokenRow } from './contract.ts';
+import type { ListedToken, Session, TokenRow } from './contract.ts';
 
 /** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
 const columnsFor = (
@@ -49,10 +49,14 @@ export function isRevoked(name: string): Sql {
       or not (person.tenants is null or coalesce(${token}.tenants <@ person.tenants, false)))))`;
 }
 
-// This is read at every request, so it holds only what an actor is made of.
-const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person, (
+/** For so many days the person who made a token has been in no session; null: no person made it. */
+const absentDays = sql`(
     select floor(extract(epoch from now() - coalesce(person.last_used_at, person.created_at)) / 86400)::int
-    from access_tokens person where person.id = access_tokens.person_id) as absent_days,
+    from access_tokens person where person.id = access_tokens.person_id)`;
+
+// This is read at every request, so it holds only what an actor is made of.
+const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person,
+  ${absentDays} as absent_days,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
   ${isRevoked('access_tokens')} as is_revoked,
@@ -254,15 +258,18 @@ export async function insertToken(
 
 /**
  * Returns the tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null
- * lists all. With `unusedDays` only those that are valid, and were neither used nor made within so many days.
+ * lists all. With `unusedDays` only those that are valid, and were neither used nor made within so many days. What goes back
+ * to a person who has not come for `vouchDays` is suspended; 0: it is not.
  */
 export async function listLiveTokens(
   db: Queryable,
-  reach: readonly string[] | null,
-  unusedDays?: number,
-): Promise<TokenRow[]> {
-  return db.query<TokenRow>(sql`
-    select ${columnsFor(reach)} from access_tokens
+  how: { reach: readonly string[] | null; unusedDays: number | undefined; vouchDays: number },
+): Promise<ListedToken[]> {
+  const { reach, unusedDays, vouchDays } = how;
+  return db.query<ListedToken>(sql`
+    select ${columnsFor(reach)}, ${isRevoked('access_tokens')}
+      or coalesce(${vouchDays}::integer > 0 and ${absentDays} >= ${vouchDays}::integer, false) as is_suspended
+    from access_tokens
     where revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
       and (${unusedDays ?? null}::integer is null or coalesce(expires_at > now(), true)
         and coalesce(last_used_at, created_at) < now() - make_interval(days => ${unusedDays ?? null}::integer))
