@@ -84,7 +84,7 @@ const factColumns: readonly Column<TreeRow>[] = [
   }),
   column.text('tenants', 'TENANTS', 112, {
     card: 'line',
-    value: ({ token }) => tenantsText(token.tenants),
+    value: ({ token }) => tenantsText(token),
   }),
   column.text('addresses', 'FROM', 96, {
     rank: 3,

@@ -14,6 +14,7 @@ import {
 const plain = {
   scopes: ['admin' as const],
   tenants: null,
+  stores: null,
   addresses: null,
   overlap_until: null,
   is_suspended: false,

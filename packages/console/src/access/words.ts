@@ -40,9 +40,9 @@ export function isStale(
   return !isExpired && Date.parse(last_used_at ?? created_at) < nowMillis - staleMillis;
 }
 
-/** The tenants of a token; `all` when it is not limited. */
-export function tenantsText(tenants: readonly string[] | null): string {
-  return tenants === null ? 'all' : tenants.join(', ');
+/** The tenants of a token, or its stores; `all` when it is not limited. */
+export function tenantsText({ tenants, stores }: Pick<AccessToken, 'tenants' | 'stores'>): string {
+  return (stores ?? tenants)?.join(', ') ?? 'all';
 }
 
 /** The tokens in the order of a tree, each above those that it made. `depth` is 0 where its maker is not there. */

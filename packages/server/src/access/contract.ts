@@ -1,5 +1,12 @@
 import { type Static, Type } from 'typebox';
-import { actorKinds, presets, scopes, signInPurposes } from '../kernel/values.ts';
+import {
+  actorKinds,
+  maxTokenStores,
+  presets,
+  scopes,
+  signInPurposes,
+  storeScopes,
+} from '../kernel/values.ts';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   dayOrInstantSchema,
@@ -13,6 +20,8 @@ import {
   onePage,
   paging,
   problem,
+  storeNameLimits,
+  storeNamePattern,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
@@ -23,6 +32,10 @@ const presetSchema = oneOf(presetNames);
 const tenantsSchema = nullable(
   Type.Array(tenantSchema),
   'Tenants the token is limited to; null = all.',
+);
+const storesSchema = nullable(
+  Type.Array(Type.String()),
+  'Stores in these tenants, as TX/DFW, the only ones that it reaches; null = whole tenants.',
 );
 const expirySchema = nullable(instantSchema, 'null = never.');
 
@@ -37,6 +50,7 @@ export const actorSchema = Type.Object({
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
+  stores: storesSchema,
   expires_at: expirySchema,
   confirmed_until: nullable(
     instantSchema,
@@ -49,6 +63,7 @@ export const tokenSchema = Type.Object({
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
+  stores: storesSchema,
   created_at: instantSchema,
   addresses: addressesSchema,
   expires_at: expirySchema,
@@ -82,6 +97,14 @@ export const newTokenSchema = exactly(
     tenants: Type.Optional(
       Type.Array(newTenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
     ),
+    stores: Type.Optional(
+      Type.Array(Type.String({ pattern: storeNamePattern, description: storeNameLimits }), {
+        minItems: 1,
+        maxItems: maxTokenStores,
+        uniqueItems: true,
+        description: `Instead of tenants: the only stores that it reaches, as TX/DFW. It may only have the scopes ${storeScopes.join(', ')}.`,
+      }),
+    ),
     addresses: Type.Optional(
       Type.Array(Type.String({ minLength: 2, maxLength: 50 }), {
         minItems: 1,
@@ -94,7 +117,7 @@ export const newTokenSchema = exactly(
   },
   {
     description:
-      'Give either preset or scopes. A caller limited to tenants or addresses can only make tokens limited to some of them.',
+      'Give either preset or scopes. A caller limited to tenants or addresses can only make tokens limited to some of them, or to stores in them.',
   },
 );
 /** What a token is asked for. */
@@ -306,6 +329,7 @@ export const accessContract = routesUnder('Access', {
     description:
       'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
     scope: 'any',
+    stores: 'own',
     body: confirmationSchema,
     responses: {
       200: { description: 'Confirmed.', schema: Type.Object({ confirmed_until: instantSchema }) },
@@ -316,6 +340,7 @@ export const accessContract = routesUnder('Access', {
     route: 'GET /me',
     summary: 'Who the token is',
     scope: 'any',
+    stores: 'own',
     responses: { 200: { description: 'The token’s name and reach.', schema: actorSchema } },
   },
   createToken: {
@@ -404,6 +429,7 @@ export const accessContract = routesUnder('Access', {
     summary: 'Sign out everywhere',
     description: 'Ends all console sessions of the caller’s token, on every machine.',
     scope: 'any',
+    stores: 'own',
     responses: { 204: { description: 'Ended.' } },
   },
   listAuditLog: {

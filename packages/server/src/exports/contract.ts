@@ -190,6 +190,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
     scope: 'analytics:read',
+    stores: 'named',
     query: exactly({
       ...selectionProperties,
       profile: Type.Optional(
@@ -213,6 +214,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Inferred from a sample of the records. A job keeps its own; a dataset version keeps the one of its first typed export for all later ones.',
     scope: 'analytics:read',
+    stores: 'named',
     query: exactly(selectionProperties),
     responses: {
       200: { description: 'The columns in their order.', schema: foundSchema },
@@ -225,6 +227,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
+    stores: 'named',
     body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
     responses: { 200: { description: 'The line.', schema: templatePreviewSchema }, 404: problem },
   },
@@ -234,6 +237,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Its first three rows, before compression. With filters there may be none among the records that are looked at. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
+    stores: 'named',
     body: exactly({
       ...selectionProperties,
       where: bodyProperties.where,
@@ -265,6 +269,7 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as CSV',
     description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: csvRequestSchema,
     responses: exportResponses(fileTypes.csv),
   },
@@ -273,6 +278,7 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as NDJSON',
     description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: ndjsonRequestSchema,
     responses: exportResponses(fileTypes.ndjson),
   },
@@ -281,6 +287,7 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as Parquet',
     description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: parquetRequestSchema,
     responses: exportResponses(fileTypes.parquet),
   },

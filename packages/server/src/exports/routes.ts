@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
+import { type Actor, callerOf, requireCurrentSecret, withinStore } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { basePath } from '../kernel/values.ts';
@@ -122,7 +122,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const isHead = request.method === 'HEAD';
     const { tokenId, ...link } = await findLink(db, params.code);
     const recheck = () => options.actorOf(tokenId);
-    const actor = await recheck();
+    const actor = withinStore(await recheck(), link.body);
     if (isHead) return describeFile({ db, ...link, actor, reply });
     const useUp = () => takeLink(db, params.code);
     return download({ ...link, actor, request, reply, recheck, useUp });

@@ -51,6 +51,7 @@ export const errorCatalogue = {
   approval_required: row(403, 'Somebody else must confirm this, and was asked to.'),
   approval_own: row(403, 'Who asks for something cannot confirm it.'),
   scope_missing: row(403, 'The access token lacks the scope this call needs.'),
+  whole_tenant_required: row(403, 'The access token is limited to stores, and this is of tenants.'),
   request_invalid: row(400, 'A parameter or the body of the request is not valid.'),
   http_invalid: row(400, 'The request is not valid HTTP.', { exit: 1 }),
   expectation_unknown: row(417, 'The Expect header asks for something else than to continue.'),

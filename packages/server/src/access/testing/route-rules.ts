@@ -21,6 +21,17 @@ export type RouteRule = {
  */
 export type ForeignTenant = 'empty' | '400' | '404' | 'rejected' | '403' | 'none';
 
+/** Which routes a token that is limited to stores may call: all others refuse it. */
+export const storeRoutes: ReadonlySet<string> = new Set([
+  ...['confirmSession', 'whoAmI', 'endOwnSessions'],
+  ...['ingestRecords', 'listDatasets', 'listMonthSums', 'listRecords', 'getRecord'],
+  ...['countRecords', 'startCount', 'getCount', 'changeCount', 'listDays', 'getFacts', 'getFields'],
+  ...['estimateExport', 'inferSchema', 'previewTemplate', 'previewExport'],
+  ...['exportCsv', 'exportNdjson', 'exportParquet'],
+  ...['listExports', 'getExport', 'getManifest', 'downloadFile', 'cancelExport'],
+  ...['listJobs', 'getJob', 'cancelJob'],
+]);
+
 const reads = 'reads';
 const untold = '(reads)';
 

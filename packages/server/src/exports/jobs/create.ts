@@ -151,7 +151,7 @@ async function assertRoom(connection: Connection, tenant: string, actor: Actor):
   const isOwn = own >= mostOpenJobs.ofToken;
   if (!isOwn && all < mostOpenJobs.ofTenant) return;
   throw new AppError('exports_full', {
-    detail: `${isOwn ? `${own} exports of ${tenant} that this token asked for` : `${all} exports of ${tenant}`} are waiting or running already. Try again when one has ended, or cancel one.`,
+    detail: `${isOwn ? `${own} exports of ${tenant} that this token asked for` : `${mostOpenJobs.ofTenant} exports of ${tenant}`} are waiting or running already. Try again when one has ended, or cancel one.`,
     retryAfterSeconds: 30,
   });
 }

@@ -82,6 +82,10 @@ export const newTenantSchema = Type.String({
   [fits]: newNameLimits,
 });
 export const newStoreSchema = newTenantSchema;
+const newName = '(?!([*]|[.]{1,2})(/|$))[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]{1,128}';
+/** A store with its tenant, as `TX/DFW`. */
+export const storeNamePattern = `^${newName}/${newName}$`;
+export const storeNameLimits = `a tenant and a store of it, as TX/DFW, each of ${newNameLimits}`;
 
 /** A name that people give to things. */
 export const nameSchema = Type.String({

@@ -49,6 +49,7 @@ export const jobsContract = routesUnder('Jobs', {
     description:
       'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, counts of records, and imports of files. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions, counts and imports with enrichment:read; replays with deliveries:retry; re-arms and purges with dlq:operate.',
     scope: 'any',
+    stores: 'own',
     query: exactly({
       kind: Type.Optional(oneOf(jobKinds)),
       state: Type.Optional(oneOf(jobStates)),
@@ -61,6 +62,7 @@ export const jobsContract = routesUnder('Jobs', {
     route: 'GET /jobs/:id',
     summary: 'Show a job of any kind',
     scope: 'any',
+    stores: 'own',
     responses: job,
   },
   cancelJob: {
@@ -69,6 +71,7 @@ export const jobsContract = routesUnder('Jobs', {
     description:
       'Exports, counts, imports, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
     scope: 'any',
+    stores: 'own',
     responses: { ...job, 409: problem },
   },
 });

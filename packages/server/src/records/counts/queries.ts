@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
-import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
+import { isOfTenants, isOfTenantsOrStores, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -28,7 +28,7 @@ const columns = sql`j.id, j.tenant, ${state} as state, j.request, j.slice, j.cou
 /** Where the list of all jobs finds counts. */
 export const listedCounts: ListedTable = {
   name: 'record_counts',
-  isInReach: isOfTenants,
+  isInReach: isOfTenantsOrStores,
   requestedBy: raw('j.requested_by'),
   state,
   requestedAt: 'requested_at',
@@ -64,7 +64,7 @@ export async function findCount(
   reach: readonly string[] | null,
 ): Promise<StoredCount | undefined> {
   const rows = await db.query<StoredCount>(sql`
-    select ${columns} from record_counts j where j.id = ${id} and ${isOfTenants(reach)}`);
+    select ${columns} from record_counts j where j.id = ${id} and ${isOfTenantsOrStores(reach)}`);
   return rows[0];
 }
 
