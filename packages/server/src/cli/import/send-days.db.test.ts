@@ -165,7 +165,7 @@ test('days and what goes through ingest are of one job', async () => {
     state: 'completed',
     progress: { done: 1650, total: 1650 },
     summary:
-      'Imports 2 files: 1,650 new records, 1,500 of them on 4 days cold at once, 0 known; 150 rows through ingest, 0 rejected.',
+      'Imports 2 files: 1,650 new records, 1,500 of them on 6 days cold at once, 0 known; 150 rows through ingest, 0 rejected.',
   });
 });
 
