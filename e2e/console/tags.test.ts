@@ -241,6 +241,8 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
     .getByText('svcctl analytics export --tenant TX --version 2001-q1 --format parquet --async')
     .waitFor();
   await expectHash(page, 'panel=version/ver_');
+  await drawerOf(page).getByRole('button', { name: 'BUNDLE 2001-q1' }).click();
+  await page.getByText('Export queued: TX_2001-q1.tar').waitFor();
   const { data } = (await filled.service.call('GET', '/enrichment/dataset-versions?tenant=TX'))
     .json;
   const [version] = data;

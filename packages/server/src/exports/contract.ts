@@ -105,6 +105,12 @@ const parquetRequestSchema = exactly({
   }),
 });
 
+/** The body of `POST /exports/bundle`. */
+const bundleRequestSchema = exactly({
+  tenant: tenantSchema,
+  version: Type.String({ maxLength: 100, description: 'id of the dataset version' }),
+});
+
 type CsvRequest = Static<typeof csvRequestSchema>;
 /** The body of an export of any format. No format has all of these fields. */
 export type ExportRequest = CsvRequest &
@@ -156,6 +162,12 @@ const linkSchema = Type.Object({
 const preferAsync =
   'With the header `Prefer: respond-async`: 202 and a job, which works at any size, survives restarts and proves its file; see GET /exports/:id.';
 
+const queuedJob = (description: string) => ({
+  description,
+  schema: exportJobSchema,
+  headers: { Location: 'Where to follow the job.' },
+});
+
 function exportResponses(mediaType: readonly string[]) {
   return {
     200: {
@@ -172,11 +184,7 @@ function exportResponses(mediaType: readonly string[]) {
       description: 'With `delivery: link`: where to download it, once, within ten minutes.',
       schema: linkSchema,
     },
-    202: {
-      description: 'With `Prefer: respond-async`: the job, queued.',
-      schema: exportJobSchema,
-      headers: { Location: 'Where to follow the job.' },
-    },
+    202: queuedJob('With `Prefer: respond-async`: the job, queued.'),
     404: problem,
     409: problem,
   } as const;
@@ -290,5 +298,14 @@ export const exportsContract = routesUnder('Exports', {
     stores: 'named',
     body: parquetRequestSchema,
     responses: exportResponses(fileTypes.parquet),
+  },
+  exportBundle: {
+    route: 'POST /exports/bundle',
+    summary: 'Bundle a dataset version for training',
+    description:
+      'A job, whatever is preferred. Its file is a tar of what datasets.load_dataset takes as it is: typed Parquet of each split, its manifest, statistics of the columns, a dataset card, and last SHA256SUMS, without which it is cut. Each split has what was frozen, or the job fails with `version_changed`.',
+    scope: 'analytics:read',
+    body: bundleRequestSchema,
+    responses: { 202: queuedJob('The job, queued.'), 404: problem, 409: problem },
   },
 });

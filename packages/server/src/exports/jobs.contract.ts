@@ -15,10 +15,10 @@ import {
 import {
   compressions,
   type DifferenceKind,
-  exportFormats,
   exportStates,
   type FieldType,
   fileTypes,
+  jobFormats,
   type Proof,
   proofs,
 } from './values.ts';
@@ -75,7 +75,7 @@ export type FoundSchema = Static<typeof foundSchema>;
 export const exportJobSchema = Type.Object({
   id: Type.String(),
   tenant: tenantSchema,
-  format: oneOf(exportFormats),
+  format: oneOf(jobFormats),
   state: oneOf(
     exportStates,
     'completed: rows and digest of the file equal those of the slice when it was asked for, and the store holds its bytes. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
@@ -127,7 +127,7 @@ export type ExportJob = Static<typeof exportJobSchema>;
 export const manifestSchema = Type.Object({
   export_id: Type.String(),
   file_name: Type.String(),
-  format: oneOf(exportFormats),
+  format: oneOf(jobFormats),
   compression: oneOf(compressions),
   columns: Type.Array(
     Type.String({

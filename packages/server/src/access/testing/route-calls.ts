@@ -85,6 +85,7 @@ export const routeCalls: Readonly<
   exportCsv: exportCalls,
   exportNdjson: exportCalls,
   exportParquet: exportCalls,
+  exportBundle: ({ tenant, things }) => [{ body: { tenant, version: things.version } }],
   downloadExport: async ({ fresh }) => [{ as: 'nobody', id: await fresh('link') }],
   getExport: ({ things }) => [{ id: things.export }],
   cancelExport: async ({ fresh, complete }) => [

@@ -110,6 +110,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   exportCsv: rule('analytics:read', reads, 'empty', 'export.csv'),
   exportNdjson: rule('analytics:read', reads, 'empty', 'export.ndjson'),
   exportParquet: rule('analytics:read', reads, 'empty', 'export.parquet'),
+  exportBundle: rule('analytics:read', 'another export makes it again', '404', 'export.create'),
   downloadExport: rule('open', reads, 'none', 'export.csv'),
   listExports: rule('analytics:read', reads, 'empty', untold),
   getExport: rule('analytics:read', reads, '404', untold),
