@@ -395,8 +395,12 @@ create table erasures (
   id text collate "C" not null,
   tenant text collate "C" not null,
   receipt jsonb not null,
+  backup_key_ended_at timestamp with time zone,
+  backup_key_removed_at timestamp with time zone,
   constraint erasures_pkey PRIMARY KEY (id)
 );
+
+CREATE INDEX erasures_backup_key_idx ON public.erasures USING btree (tenant) WHERE ((backup_key_ended_at IS NOT NULL) AND (backup_key_removed_at IS NULL));
 
 create table event_types (
   type text collate "C" not null,

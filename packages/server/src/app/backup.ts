@@ -1,6 +1,6 @@
-import { rm } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { auditLocally, readAuditHead } from '../access/index.ts';
 import {
   type BackupChoice,
@@ -12,6 +12,7 @@ import {
   noteVerified,
   openPlace,
   type Place,
+  readKeys,
   readManifest,
   type Step,
   save,
@@ -81,6 +82,7 @@ export async function backUp(
   const { settings, log, signal } = tools;
   return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(options.out, tools, closers);
+    const keyPlace = await openKeyPlace(place, tools, closers);
     const db = await openOwnDatabase(settings, log, closers, signal);
     await refuseCluster(db);
     await migrate(db, signal);
@@ -100,7 +102,7 @@ export async function backUp(
     const { isIncremental, keep, allowsMissing } = options;
     const { historyDays } = settings;
     const { manifest, newBytes, removed } = await save(
-      { ...tools, db, source, place, spoolDir },
+      { ...tools, db, source, place, keyPlace, spoolDir },
       {
         isIncremental,
         allowsMissing,
@@ -158,6 +160,31 @@ export async function openPlaceOf(
   const place = await openPlace(text, tools.cwd);
   closers.push(() => place.close());
   return patient(place, tools);
+}
+
+/** Opens the place of the keys of tenants. Throws `settings_invalid` where whoever has the backups has them, too. */
+export async function openKeyPlace(
+  place: Place,
+  tools: BackupTools,
+  closers: Closers,
+): Promise<Place | undefined> {
+  const { backupKeys } = tools.settings;
+  if (backupKeys === undefined) return undefined;
+  const keyPlace = await openPlaceOf(backupKeys, tools, closers);
+  const [own, others] = [await realLocation(keyPlace), await realLocation(place)];
+  if (!own.startsWith(others) && !others.startsWith(own)) return keyPlace;
+  throw new AppError('settings_invalid', {
+    detail: `SVC_BACKUP_KEYS is ${keyPlace.location}, and backups lie in ${place.location}: one is inside the other, and whoever had the backups would have the keys. Give the keys a place elsewhere. Nothing was changed.`,
+  });
+}
+
+async function realLocation(place: Place): Promise<string> {
+  if (place.pathOf('any') === null) return `${place.location}/`;
+  const resolved = async (path: string): Promise<string> =>
+    realpath(path).catch(async () =>
+      dirname(path) === path ? path : join(await resolved(dirname(path)), basename(path)),
+    );
+  return `${(await resolved(place.location)).replace(/\/$/, '')}/`;
 }
 
 /** The same store for work that waits while it does not answer. */
@@ -226,7 +253,9 @@ async function verifyAt(
     log: tools.log,
   });
   closers.push(() => duckdb.close());
-  return verify(manifest, { ...tools, place, spoolDir, duckdb });
+  const keyPlace = manifest.keys && (await openKeyPlace(place, tools, closers));
+  const keys = manifest.keys && keyPlace && (await readKeys(keyPlace, manifest.keys, tools.signal));
+  return verify(manifest, { ...tools, place, spoolDir, duckdb, find: keys?.find });
 }
 
 export function summarize(place: Place, manifest: Manifest): BackupSummary {

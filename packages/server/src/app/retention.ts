@@ -1,4 +1,6 @@
 import { endApprovals, pruneAudit } from '../access/index.ts';
+import { openPlace, removeKeys } from '../backup/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { listGoneDeliveries, listGoneDownloads, noteGoneExports } from '../exports/index.ts';
 import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -31,6 +33,7 @@ import {
   moveTenant,
   parseSchedule,
   pruneHistory,
+  removeDueKeys,
   removeObjects,
   scheduleVerification,
   startRunner,
@@ -64,6 +67,7 @@ export function createRetention(host: Host): Retention {
     pace: paceOf('moves'),
     turns: createGate(tenantsAtOnce),
     onGone,
+    removeKeys: keyRemoval(settings),
   };
   const startRuns = () =>
     startRunner(db, {
@@ -94,6 +98,7 @@ export function createRetention(host: Host): Retention {
       },
       removeObjects: async (signal) => {
         await removeObjects(mover, signal);
+        await removeDueKeys(mover, signal);
       },
       schedule,
       async onScheduled(connection) {
@@ -125,6 +130,15 @@ export function createRetention(host: Host): Retention {
         stop: () => stopTogether(works, log),
       };
     }),
+  };
+}
+
+/** Removes keys of tenants from the place that backups take them from; undefined where there is none. */
+function keyRemoval({ backupKeys }: Settings): MoverContext['removeKeys'] {
+  if (backupKeys === undefined) return undefined;
+  return async (key, signal) => {
+    const place = await openPlace(backupKeys, process.cwd());
+    return removeKeys(place, key, signal).finally(() => place.close());
   };
 }
 

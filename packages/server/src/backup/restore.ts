@@ -19,16 +19,19 @@ import {
 import { markRestore } from '../platform/restore-mark.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { partitionName } from '../records/index.ts';
-import type { Manifest, PackedFile, Step } from './manifest.ts';
+import type { Manifest, PackedFile, SavedKey, Step } from './manifest.ts';
 import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
+import { unusable } from './tenant-keys.ts';
 
 type RestoreTools = ReadTools & {
   readonly db: Database;
   /** The data folder that is marked as amid the restore until the database is whole. */
   readonly dataDir: string;
+  /** The keys that are gone: what is theirs is left out. */
+  readonly gone: readonly SavedKey[];
   readonly onStep: (step: Step) => void;
 };
 
@@ -92,6 +95,7 @@ async function fill(
 ): Promise<void> {
   const { db, signal, place } = tools;
   const { id, taken_at: takenAt } = manifest;
+  const goneIds = tools.gone.map((key) => key.id).sort();
   const only = new Set(namesOf(manifest.migrations));
   await migrate(db, signal, { only, isRestoring: true });
   const tables = await queries.describeTables(
@@ -104,9 +108,11 @@ async function fill(
     await db.transaction(async (connection) => {
       await refuseFilled(connection, names);
       await restoring.beginRestore(connection, names, { id, place: place.location, takenAt });
+      await restoring.noteLeftOut(connection, goneIds);
     });
-  }
+  } else await refuseOtherKeys(db, goneIds);
   await loadTables(manifest, tables, tools);
+  if (goneIds.length > 0) await restoring.sumStoredAnew(db);
   for (const sequence of manifest.sequences) await queries.setSequence(db, sequence);
   await db.withConnection(async (connection) => {
     // Months of records were looked at when they were whole.
@@ -161,6 +167,15 @@ async function checkTarget({ id, migrations, tables }: Manifest, db: Database): 
   const names = tables.map(({ name }) => name);
   await refuseFilled(db, await restoring.listPresent(db, names));
   return false;
+}
+
+/** Of a tenant all is restored or nothing, also where a restore goes on after a kill. */
+async function refuseOtherKeys(db: Database, goneIds: readonly string[]): Promise<void> {
+  const noted = await restoring.listLeftOut(db);
+  if (noted.join() === goneIds.join()) return;
+  throw unusable(
+    'Since this restore began, keys of tenants were removed, or put back. Restore into another, empty database.',
+  );
 }
 
 /** What the migrations put into new tables. */
@@ -270,10 +285,14 @@ async function load({ table, columns, file, month }: Load, tools: RestoreTools):
     await restoring.allowLongLoads(connection);
     if (table.has_triggers) await restoring.switchTriggers(connection, into, 'disable');
     if (isFrozen) await restoring.emptyTable(connection, into);
-    const rows = readRows(file, tools);
+    let leftOut = 0;
+    const onLeftOut = (more: number) => {
+      leftOut += more;
+    };
+    const rows = readRows(file, { ...tools, onLeftOut });
     const target = { table: into, columns, isFrozen };
     const count = await copyIntoTable(connection, target, rows, signal);
-    if (count !== file.rows)
+    if (count + leftOut !== file.rows)
       throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
     if (table.has_triggers) await restoring.switchTriggers(connection, into, 'enable');
     await restoring.noteRestoredFile(connection, file.key);

@@ -218,6 +218,10 @@ export const errorCatalogue = {
     5,
     'The place of backups cannot be read or written at the moment.',
   ),
+  backup_keys_unusable: ofCommand(
+    2,
+    'The keys of tenants in backups are not where they should be, or cannot be used.',
+  ),
   database_not_empty: ofCommand(6, 'The database to restore into holds something already.'),
   passphrase_wrong: ofCommand(4, 'The passphrase does not open the secret key in the backup.'),
   interrupted: ofCommand(130, 'Interrupted.'),

@@ -10,6 +10,7 @@ export type { MoverContext } from './mover/move.ts';
 export { tenantsAtOnce } from './mover/move.ts';
 export { moveTenant } from './mover/move-tenant.ts';
 export { listOverdueRemovals } from './mover/queries.ts';
+export { removeDueKeys } from './mover/remove-keys.ts';
 export { disownObjects, removeObjects } from './mover/run-move.ts';
 export { type DueDays, findDueDays } from './policies/queries.ts';
 export { addRetentionRoutes } from './routes.ts';

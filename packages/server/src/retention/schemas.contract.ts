@@ -16,6 +16,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { erasedIncidentsSchema } from '../webhooks/incidents.contract.ts';
 import {
+  backupKeyStates,
   moveKinds,
   moveStates,
   planKinds,
@@ -424,6 +425,12 @@ export const eraseReceiptSchema = Type.Object({
     description:
       'what was erased of incidents so far, also where that broke off; null: they were not asked for, or none could go yet',
   }),
+  backup_key: nullable(
+    oneOf(
+      backupKeyStates,
+      'the key by which backups encrypt the tenant, where nothing of it is left and SVC_BACKUP_KEYS is set: due, and removed as soon as its place can be written; null: it stays',
+    ),
+  ),
   remains: remainsSchema,
 });
 export type EraseReceipt = Static<typeof eraseReceiptSchema>;

@@ -62,6 +62,9 @@ export const problemKinds = [
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
 
+/** What becomes of the key of an erased tenant's backups. */
+export const backupKeyStates = ['due', 'removed'] as const;
+
 /**
  * How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. Of what the
  * release before did not know its receipts tell neither.

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -29,8 +29,9 @@ import { findMatches, type Matches } from './find-matches.ts';
 import { forgetConditions } from './forget-conditions.ts';
 import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
+import { endKey, removeDueKeys } from './remove-keys.ts';
 import { createRunning } from './running.ts';
-import { type EraseScope, toScope } from './scope.ts';
+import { type EraseScope, mayTakeAll, toScope } from './scope.ts';
 
 export function addEraseRoutes(
   http: HttpServer,
@@ -143,7 +144,10 @@ export function createEraser(options: EraserOptions): Eraser {
     const eraseIncidents = (whose: EraseScope, receipt: string) =>
       options.incidents.erase(act, whose, {
         ...{ receipt, signal },
-        note: (db, went) => setIncidents(db, receipt, went),
+        async note(db, went) {
+          await setIncidents(db, receipt, went);
+          await endKey(context, db, { scope: whose, id: receipt });
+        },
         onGone(count) {
           gone = count;
         },
@@ -159,6 +163,16 @@ export function createEraser(options: EraserOptions): Eraser {
     return eraseNow(act, scope, { begun, onBegun }).catch((error: unknown) => {
       throw tellGone(error, gone);
     });
+  }
+
+  /** Removes the key of the tenant's backups, if it is to go; where that fails, a process of retention does it. */
+  async function removeKeyOf(receipt: EraseReceipt, actor: Actor): Promise<EraseReceipt> {
+    const { id, tenant, not_found } = receipt;
+    if (context.removeKeys === undefined || id === null) return receipt;
+    await removeDueKeys(context, signal).catch((error: unknown) =>
+      context.log.warn({ err: error, tenant }, 'the key of backups could not be removed yet'),
+    );
+    return { ...(await getErasure(context.db, actor, id)), not_found };
   }
 
   const eraser: Eraser = {
@@ -177,7 +191,8 @@ export function createEraser(options: EraserOptions): Eraser {
         return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
       }
       if (isDry) return plan(scope, { act, hasIncidents });
-      return hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope);
+      const receipt = await (hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope));
+      return removeKeyOf(receipt, actor);
     },
     forget(act, body) {
       const work = forgetSegment(context, body, { act, signal });
@@ -247,14 +262,17 @@ const noIncidents: ErasedIncidents = { count: 0, cancelled: 0, answers: 0, keys:
 
 /** Answers of a tenant out of reach as of one without records under the default policy, so that nothing is learnt. */
 async function refuseSilently(
-  { db, audit }: EraseContext,
+  context: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },
 ): Promise<EraseReceipt> {
+  const { db, audit } = context;
   const planned = dryReceipt(scope, noMatches, { act, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
   const { requested_at: erased_at } = planned;
-  const receipt = { ...planned, id: newId('ers'), dry_run: false, erased_at };
+  const isKeyGone = context.removeKeys !== undefined && mayTakeAll(scope);
+  const backup_key = isKeyGone ? ('removed' as const) : null;
+  const receipt = { ...planned, id: newId('ers'), dry_run: false, erased_at, backup_key };
   await db.transaction((connection) => noteErasure(connection, audit, { scope, receipt, act }));
   return receipt;
 }
