@@ -20,8 +20,7 @@ import {
   onePage,
   paging,
   problem,
-  storeNameLimits,
-  storeNamePattern,
+  storeNameSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
@@ -82,10 +81,7 @@ export type TokenRow = Static<typeof tokenSchema>;
 /** A token in the list. */
 export const listedTokenSchema = Type.Object({
   ...tokenSchema.properties,
-  is_suspended: Type.Boolean({
-    description:
-      'Whether it counts no more, as long as the person who made it may not do as much, or does not sign in.',
-  }),
+  is_suspended: Type.Boolean({ description: 'not taken: its maker lost rights, or is away' }),
 });
 export type ListedToken = Static<typeof listedTokenSchema>;
 
@@ -98,7 +94,7 @@ export const newTokenSchema = exactly(
       Type.Array(newTenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
     ),
     stores: Type.Optional(
-      Type.Array(Type.String({ pattern: storeNamePattern, description: storeNameLimits }), {
+      Type.Array(storeNameSchema, {
         minItems: 1,
         maxItems: maxTokenStores,
         uniqueItems: true,

@@ -138,7 +138,11 @@ function keyRemoval({ backupKeys }: Settings): MoverContext['removeKeys'] {
   if (backupKeys === undefined) return undefined;
   return async (key, signal) => {
     const place = await openPlace(backupKeys, process.cwd());
-    return removeKeys(place, key, signal).finally(() => place.close());
+    try {
+      return await removeKeys(place, key, signal);
+    } finally {
+      await place.close();
+    }
   };
 }
 

@@ -185,7 +185,11 @@ async function bring(
       return null;
     }
     const { path, release } = await openUnsealed({ key, plain }, { ...tools, find });
-    await store.put(object.key, path, signal, { mayTake: true }).finally(release);
+    try {
+      await store.put(object.key, path, signal, { mayTake: true });
+    } finally {
+      await release();
+    }
     return null;
   } catch (error) {
     if (isObjectFault(error)) return error;

@@ -1,5 +1,5 @@
 import { Transform } from 'node:stream';
-import { promisify } from 'node:util';
+import { callbackify, promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import { type FindKey, openFrames, sealFrame } from './seal.ts';
 import type { TenantKeys } from './tenant-keys.ts';
@@ -63,10 +63,10 @@ export function createRowSealer(keys: Pick<TenantKeys, 'of'>): Transform {
       const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       const end = bytes.lastIndexOf(newline) + 1;
       rest = bytes.subarray(end);
-      take(this, bytes.subarray(0, end)).then(() => done(), done);
+      callbackify(take)(this, bytes.subarray(0, end), done);
     },
     flush(done) {
-      sealAll(this).then(() => done(), done);
+      callbackify(sealAll)(this, done);
     },
   });
 }

@@ -96,7 +96,10 @@ export async function openTenantKeys(
       }
       const keys = (await Promise.all(known.values())).filter(isCurrent);
       keys.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
-      return { place: placeId, tenants: keys.map(({ bytes: _, ...key }) => key) };
+      return {
+        place: placeId,
+        tenants: keys.map(({ tenant, name, id }) => ({ tenant, name, id })),
+      };
     },
   };
 }

@@ -16,6 +16,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { erasedIncidentsSchema } from '../webhooks/incidents.contract.ts';
 import {
+  backupKeyHelp,
   backupKeyStates,
   moveKinds,
   moveStates,
@@ -43,12 +44,8 @@ export const policySchema = Type.Object({
   delete_days: nullable(
     Type.Integer({ description: 'whole days older than this are deleted; null = never' }),
   ),
-  hold: Type.Boolean({
-    description: 'legal hold: nothing of the tenant is moved, merged, deleted or erased',
-  }),
-  from_default: Type.Boolean({
-    description: 'whether this is the default, for want of an own one',
-  }),
+  hold: Type.Boolean({ description: 'legal hold: nothing is moved, merged, deleted or erased' }),
+  from_default: Type.Boolean({ description: 'it is the default, for want of an own one' }),
   updated_at: instantSchema,
   updated_by: nullable(
     Type.String({
@@ -425,12 +422,7 @@ export const eraseReceiptSchema = Type.Object({
     description:
       'what was erased of incidents so far, also where that broke off; null: they were not asked for, or none could go yet',
   }),
-  backup_key: nullable(
-    oneOf(
-      backupKeyStates,
-      'the key by which backups encrypt the tenant, where nothing of it is left and SVC_BACKUP_KEYS is set: due, and removed as soon as its place can be written; null: it stays',
-    ),
-  ),
+  backup_key: nullable(oneOf(backupKeyStates, backupKeyHelp)),
   remains: remainsSchema,
 });
 export type EraseReceipt = Static<typeof eraseReceiptSchema>;

@@ -64,6 +64,8 @@ export type ProblemKind = (typeof problemKinds)[number];
 
 /** What becomes of the key of an erased tenant's backups. */
 export const backupKeyStates = ['due', 'removed'] as const;
+export const backupKeyHelp =
+  'the key by which backups encrypt the tenant, where nothing of it is left and SVC_BACKUP_KEYS is set: due, and removed as soon as its place can be written; null: it stays';
 
 /**
  * How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. Of what the

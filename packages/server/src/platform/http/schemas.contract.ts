@@ -86,6 +86,11 @@ const newName = '(?!([*]|[.]{1,2})(/|$))[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-
 /** A store with its tenant, as `TX/DFW`. */
 export const storeNamePattern = `^${newName}/${newName}$`;
 export const storeNameLimits = `a tenant and a store of it, as TX/DFW, each of ${newNameLimits}`;
+export const storeNameSchema = Type.String({
+  pattern: storeNamePattern,
+  description: storeNameLimits,
+  [fits]: storeNameLimits,
+});
 
 /** A name that people give to things. */
 export const nameSchema = Type.String({

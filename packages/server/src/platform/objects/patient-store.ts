@@ -56,12 +56,12 @@ export function withErrors(
       throw translate(error);
     }
   };
-  const { read, swap } = store.marker;
+  const { marker } = store;
   return {
     ...aroundCalls(store, told),
     marker: {
-      read: (signal) => told(() => read(signal)),
-      swap: (expected, text, signal) => told(() => swap(expected, text, signal)),
+      read: (signal) => told(() => marker.read(signal)),
+      swap: (expected, text, signal) => told(() => marker.swap(expected, text, signal)),
     },
   };
 }

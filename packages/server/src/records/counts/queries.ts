@@ -1,6 +1,10 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
-import { isOfTenants, isOfTenantsOrStores, type ListedTable } from '../../platform/jobs/listed-queries.ts';
+import {
+  isOfTenants,
+  isOfTenantsOrStores,
+  type ListedTable,
+} from '../../platform/jobs/listed-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';

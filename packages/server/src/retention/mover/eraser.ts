@@ -124,19 +124,6 @@ export function createEraser(options: EraserOptions): Eraser {
     return receipt;
   }
 
-  /** Says what would be erased. */
-  async function plan(
-    scope: EraseScope,
-    { act, hasIncidents }: { act: EraseAct; hasIncidents: boolean },
-  ): Promise<EraseReceipt> {
-    const matches = await findMatches(context, scope, signal);
-    const effects = await foretell(context, scope, matches);
-    const receipt = dryReceipt(scope, matches, { act, effects });
-    if (!hasIncidents) return receipt;
-    const incidents = await options.incidents.plan(withEvents(scope, matches), signal);
-    return { ...receipt, incidents };
-  }
-
   /** Erases records and incidents. */
   async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
     const { begun } = options.incidents;
@@ -165,16 +152,6 @@ export function createEraser(options: EraserOptions): Eraser {
     });
   }
 
-  /** Removes the key of the tenant's backups, if it is to go; where that fails, a process of retention does it. */
-  async function removeKeyOf(receipt: EraseReceipt, actor: Actor): Promise<EraseReceipt> {
-    const { id, tenant, not_found } = receipt;
-    if (context.removeKeys === undefined || id === null) return receipt;
-    await removeDueKeys(context, signal).catch((error: unknown) =>
-      context.log.warn({ err: error, tenant }, 'the key of backups could not be removed yet'),
-    );
-    return { ...(await getErasure(context.db, actor, id)), not_found };
-  }
-
   const eraser: Eraser = {
     foresee: (act, body) =>
       foreseeErasure(body, async () => {
@@ -190,9 +167,12 @@ export function createEraser(options: EraserOptions): Eraser {
         const receipt = await refuseSilently(context, { act, scope, body });
         return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
       }
-      if (isDry) return plan(scope, { act, hasIncidents });
+      if (isDry) {
+        const incidents = hasIncidents ? options.incidents : null;
+        return plan(context, scope, { act, incidents, signal });
+      }
       const receipt = await (hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope));
-      return removeKeyOf(receipt, actor);
+      return removeKeyOf(context, receipt, { actor, signal });
     },
     forget(act, body) {
       const work = forgetSegment(context, body, { act, signal });
@@ -202,6 +182,34 @@ export function createEraser(options: EraserOptions): Eraser {
     stop: () => running.stop(),
   };
   return eraser;
+}
+
+/** Says what would be erased; `incidents` is null unless they go, too. */
+async function plan(
+  context: EraseContext,
+  scope: EraseScope,
+  how: { act: EraseAct; incidents: IncidentEraser | null; signal: AbortSignal },
+): Promise<EraseReceipt> {
+  const { act, incidents, signal } = how;
+  const matches = await findMatches(context, scope, signal);
+  const effects = await foretell(context, scope, matches);
+  const receipt = dryReceipt(scope, matches, { act, effects });
+  if (incidents === null) return receipt;
+  return { ...receipt, incidents: await incidents.plan(withEvents(scope, matches), signal) };
+}
+
+/** Removes the key of the tenant's backups, if it is to go; where that fails, a process of retention does it. */
+async function removeKeyOf(
+  context: EraseContext,
+  receipt: EraseReceipt,
+  { actor, signal }: { actor: Actor; signal: AbortSignal },
+): Promise<EraseReceipt> {
+  const { id, tenant, not_found } = receipt;
+  if (context.removeKeys === undefined || id === null) return receipt;
+  await removeDueKeys(context, signal).catch((error: unknown) =>
+    context.log.warn({ err: error, tenant }, 'the key of backups could not be removed yet'),
+  );
+  return { ...(await getErasure(context.db, actor, id)), not_found };
 }
 
 async function foreseeErasure(
