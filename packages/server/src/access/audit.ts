@@ -244,12 +244,12 @@ function sealNumbers(key: Buffer): { seal(number: string): string; open(text: st
   };
 }
 
-/** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
+/** Returns an entry as this reader may see it: tenants outside the reader's reach are left out, and stores of them. */
 export function toEntry(row: AuditEntry, reach: readonly string[] | null): AuditEntry {
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)
       ? tenants
-      : tenants.filter((each) => reach.includes(each));
+      : tenants.filter((each) => tenantsIn([String(each)]).some((name) => reach.includes(name)));
   const cut = (state: unknown) =>
     typeof state === 'object' && state !== null
       ? {

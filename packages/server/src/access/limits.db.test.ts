@@ -259,6 +259,13 @@ test('tokens that are limited to the same tenants share a limit of their own, ho
   await limit.admit({ ...actor('t7'), tenants: ['T3'] }, answer);
   expect(said.get('ratelimit')).toMatch(/"tenants";r=3;/);
   expect(await through('t3', ['T1'], 4)).toBe(3);
+  const ofTenants = createRateLimit(
+    service.db,
+    { perToken: 0, perTenants: 1 },
+    { clock: () => nowMillis, log: createLog('silent') },
+  );
+  const ofStore = () => ofTenants.admit({ ...actor('t8'), tenants: ['T4/S'] }, noAnswer);
+  expect([await codeOf(ofStore()), await codeOf(ofStore())]).toEqual(['in', 'rate_limited']);
   expect(await through('t4', null, 4)).toBe(3);
 });
 

@@ -193,9 +193,10 @@ export function createRateLimit(
         policies.push(`"${policy}";q=${perMinute};w=60`);
         left.push(`"${policy}";r=${remaining};t=${fullInSeconds}`);
       }
-      if (policies.length === 0) return;
-      answer.setHeader('ratelimit-policy', policies.join(', '));
-      answer.setHeader('ratelimit', left.join(', '));
+      if (policies.length > 0) {
+        answer.setHeader('ratelimit-policy', policies.join(', '));
+        answer.setHeader('ratelimit', left.join(', '));
+      }
       if (refusal !== undefined) throw refusal;
     },
     async flush() {

@@ -143,10 +143,17 @@ test('an admin of the tenant makes, lists, rotates and revokes it, one of anothe
     ({ target }) => target === id,
   );
   expect(log.map(({ action }) => action)).toEqual(['token.revoke', 'token.rotate', 'token.create']);
-  expect(log.at(-1)).toMatchObject({ tenants: ['TX'], after: { stores: ['TX/DFW', 'TX/AUS'] } });
+  expect(log.at(-1)).toMatchObject({ tenants: ['TX'], after: { tenants: ['TX/DFW', 'TX/AUS'] } });
   expect(
     (await service.all('/audit?action=token.', other.token)).map((e) => e.target),
   ).not.toContain(id);
+  const both = await create({ stores: ['TX/DFW', 'CA/SFO'] });
+  const [seen] = (await service.all('/audit?action=token.create', admin.token)).filter(
+    ({ target }) => target === both.json.id,
+  );
+  expect(seen).toMatchObject({ tenants: ['TX'], after: { tenants: ['TX/DFW'] } });
+  const found = await service.all('/audit?q=CA/SFO', admin.token);
+  expect(found.map(({ target }) => target)).not.toContain(both.json.id);
 });
 
 test('what a person made counts while they reach the tenant of its stores', async () => {

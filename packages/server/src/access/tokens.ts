@@ -416,15 +416,19 @@ export async function makeFirstAdminToken(
     // A link, so that commands on this machine find a token at any moment; a start that was killed may have made it.
     if (kept !== null) {
       await rm(kept, { force: true });
-      await link(path, kept);
+      // Where no link can be made, as on some shares, the file is away for a moment.
+      await link(path, kept).catch(() => rename(path, kept));
     }
     await rename(draft, path);
     return { path, kept };
   });
 }
 
-/** Returns what the audit log keeps of a token. */
+/**
+ * Returns what the audit log keeps of a token. Stores stand where tenants do, as in the database: what cuts the tenants
+ * that a reader does not reach cuts those, too, in each release.
+ */
 export function describeToken({ name, scopes, tenants, stores, addresses, expires_at }: TokenRow) {
-  const limits = { ...(stores !== null && { stores }), ...(addresses !== null && { addresses }) };
-  return { name, scopes, tenants, ...limits, expires_at };
+  const limits = { tenants: stores ?? tenants, ...(addresses !== null && { addresses }) };
+  return { name, scopes, ...limits, expires_at };
 }

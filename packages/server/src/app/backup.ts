@@ -93,7 +93,7 @@ export async function backUp(
         : await sealKey(await provenKey(db, settings), options.passphrase);
     const source = patient(await openObjectStore(settings.blobUrl, settings.dataDir), tools);
     closers.push(() => source.close());
-    const spoolDir = await openSpool(place, settings, closers);
+    const spoolDir = await openSpool(keyPlace === undefined ? place : null, settings, closers);
     await auditLocally(db, 'this machine', {
       action: 'backup.create',
       target: null,
@@ -224,9 +224,16 @@ async function provenKey(db: Database, settings: Settings): Promise<string> {
   return readSecretKey(settings);
 }
 
-/** In a place that is a folder, files are written where they are to lie, so that they need not be copied. */
-async function openSpool(place: Place, settings: Settings, closers: Closers): Promise<string> {
-  const inPlace = await makePlaceFolder(place);
+/**
+ * In a place that is a folder, files are written where they are to lie, so that they need not be copied. `place` is null
+ * where what is encrypted passes: a kill would leave it there as it is.
+ */
+async function openSpool(
+  place: Place | null,
+  settings: Settings,
+  closers: Closers,
+): Promise<string> {
+  const inPlace = place && (await makePlaceFolder(place));
   if (inPlace !== null) return inPlace;
   const dir = await makeSpoolDir(join(settings.dataDir, 'spool'));
   closers.push(() => rm(dir, { recursive: true, force: true }));

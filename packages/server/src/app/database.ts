@@ -26,7 +26,7 @@ export async function openOwnDatabase(
   closers: Closers,
   signal?: AbortSignal,
 ): Promise<Database> {
-  await refuseRestore(settings.dataDir);
+  await refuseRestore(settings);
   return openToRestore(settings, log, closers, signal);
 }
 

@@ -37,7 +37,7 @@ test('a missing key of webhook secrets is a problem where there is a database, a
   expect(found?.text).toContain(`${join(dir.path, 'secret-key')} is missing`);
   expect(await look({ secretKey })).toMatchObject([{ severity: 'ok' }]);
   // A restore writes it at its end: nobody is to make another one until then.
-  const restore = await markRestore(dir.path, { id: 'bkp_1', place: '/mnt' });
+  const restore = await markRestore({ dataDir: dir.path }, { id: 'bkp_1', place: '/mnt' });
   expect(await look()).toMatchObject([{ severity: 'ok' }]);
   await restore.remove();
   await writeFile(join(dir.path, 'secret-key'), secretKey, { mode: 0o600 });

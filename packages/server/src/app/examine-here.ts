@@ -55,7 +55,7 @@ const checksHere: readonly Check<Here>[] = [
     name: 'database',
     severity: 'critical',
     async look({ settings, open }) {
-      const restore = await findRestore(settings.dataDir);
+      const restore = await findRestore(settings);
       if (restore !== null) return [{ ...restore, command: 'svcctl restore PLACE' }];
       try {
         await refuseOtherDatabase(settings);
@@ -126,7 +126,7 @@ export async function lookAtFolder(
   // With DATABASE_URL the check of processes compares the key with the database.
   const isBegun = databaseUrl === undefined && existsSync(join(dataDir, 'postgres', 'PG_VERSION'));
   // A restore writes the key last.
-  const isRestored = (await findRestore(dataDir)) === null;
+  const isRestored = (await findRestore({ dataDir, databaseUrl })) === null;
   if (
     isBegun &&
     isRestored &&

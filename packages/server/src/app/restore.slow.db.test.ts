@@ -59,7 +59,7 @@ test('a restore killed after the migrations goes on, but not over new rows', asy
     code: 'database_not_empty',
     detail: expect.stringContaining('leaf_tenants'),
   });
-  expect(await findRestore(target.dataDir)).toBeNull();
+  expect(await findRestore({ dataDir: target.dataDir, databaseUrl: target.url })).toBeNull();
   await target.db.query(sql`delete from leaf_tenants`);
   expect((await target.restore()).verification.problem_count).toBe(0);
 });
@@ -90,7 +90,7 @@ test('a half restored database serves nobody, and the next restore goes on', asy
   expect((await target.restore()).verification.problem_count).toBe(0);
   expect(await contentOf(target.db)).toEqual(await contentOf(backups.service.db));
   expect(await migrate(target.db)).toEqual([]);
-  expect(await findRestore(target.dataDir)).toBeNull();
+  expect(await findRestore({ dataDir: target.dataDir, databaseUrl: target.url })).toBeNull();
 });
 
 test('with a damaged object the refusal says what works, and --skip-damaged restores the rest', async () => {

@@ -112,8 +112,7 @@ async function restoreInto(
   const db = await openToRestore(settings, log, closers, signal);
   await refuseCluster(db);
   const cold = await openColdTier(settings, { db, log }, closers);
-  const { dataDir } = settings;
-  const reading = { ...keys, place, dataDir, spoolDir: cold.spoolDir, onStep };
+  const reading = { ...keys, place, into: settings, spoolDir: cold.spoolDir, onStep };
   let objects: RestoredObjects = { brought: 0, missing: 0, damaged: [] };
   const restoring = restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
     const store = patient(cold.store, tools);

@@ -97,8 +97,11 @@ export function createRetention(host: Host): Retention {
         await sweepSnapshots(mover, { log, signal, now: systemClock });
       },
       removeObjects: async (signal) => {
-        await removeObjects(mover, signal);
-        await removeDueKeys(mover, signal);
+        try {
+          await removeObjects(mover, signal);
+        } finally {
+          await removeDueKeys(mover, signal);
+        }
       },
       schedule,
       async onScheduled(connection) {

@@ -50,14 +50,16 @@ export function createObjectSaver(tools: {
   async function bring(row: ObjectRow, signal: AbortSignal): Promise<SavedObject> {
     const key = (await tools.keys?.of(row.tenant)) ?? null;
     const text = trustText(row, key?.id);
-    const known = done.get(text);
+    // Of what a move writes the records are told once it is a segment.
+    const told = `${text}\n${row.digest ?? ''}`;
+    const known = done.get(told);
     if (known !== undefined) return known;
     const plain = toSaved(row);
     const own = { ...tools, signal, trusted: trusted.get(text) };
     const { saved, newBytes: more } =
       key === null ? await bringPlain(plain, own) : await bringSealed(plain, key, own);
     newBytes += more;
-    done.set(text, saved);
+    done.set(told, saved);
     return saved;
   }
 

@@ -16,7 +16,7 @@ import {
   readJournal,
   readMigrations,
 } from '../platform/postgres/migrate.ts';
-import { markRestore } from '../platform/restore-mark.ts';
+import { type DataPlace, markRestore } from '../platform/restore-mark.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { partitionName } from '../records/index.ts';
 import type { Manifest, PackedFile, SavedKey, Step } from './manifest.ts';
@@ -29,7 +29,7 @@ import { unusable } from './tenant-keys.ts';
 type RestoreTools = ReadTools & {
   readonly db: Database;
   /** The data folder that is marked as amid the restore until the database is whole. */
-  readonly dataDir: string;
+  readonly into: DataPlace;
   /** The keys that are gone: what is theirs is left out. */
   readonly gone: readonly SavedKey[];
   readonly onStep: (step: Step) => void;
@@ -66,10 +66,10 @@ async function restoreAlone(
   tools: RestoreTools,
   beforeEnd: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const { db, dataDir, place } = tools;
+  const { db, into, place } = tools;
   const isBegun = await checkTarget(manifest, db);
   const { id, taken_at: takenAt, records, size_bytes: sizeBytes } = manifest;
-  const mark = await markRestore(dataDir, { id, place: place.location });
+  const mark = await markRestore(into, { id, place: place.location });
   try {
     await fill(manifest, { ...tools, isBegun, beforeEnd });
   } catch (error) {

@@ -4,7 +4,7 @@ import { randomText } from '../kernel/ids.ts';
 import { sideBySide } from '../kernel/side-by-side.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { SavedKey, SavedKeys } from './manifest.ts';
-import { type Place, putText, readText } from './place.ts';
+import { makePlaceFolder, type Place, putText, readText } from './place.ts';
 import { listEndedKeys, listTenants } from './queries.ts';
 import { type FindKey, type FrameKey, idOf } from './seal.ts';
 
@@ -53,7 +53,9 @@ export async function openTenantKeys(
   /** Two copies of a database may do this at the same moment: what is read back is used, and looked at in the end. */
   async function make(tenant: string, name: string): Promise<Buffer> {
     const text = `svcctl-backup-key ${randomBytes(32).toString('hex')}`;
-    await putText(place, { key: name, text: `${text} ${digestOf(text)}\n` }, tools);
+    // A key is written in its own place alone: what a kill leaves of it lies in no backup.
+    const spoolDir = (await makePlaceFolder(place)) ?? tools.spoolDir;
+    await putText(place, { key: name, text: `${text} ${digestOf(text)}\n` }, { spoolDir, signal });
     const bytes = await readKey(place, name, signal);
     if (bytes === null) throw unusable(`${place.location} does not keep what is written there.`);
     made.push({ tenant, name, id: idOf(bytes) });
@@ -116,10 +118,16 @@ export async function readKeys(
     const bytes = await readKey(place, name, own);
     if (bytes !== null && idOf(bytes) === id) opened.set(id, bytes);
   });
-  return {
-    find: (id) => opened.get(id) ?? null,
-    gone: saved.tenants.filter(({ id }) => !opened.has(id)),
+  const gone = saved.tenants.filter(({ id }) => !opened.has(id));
+  const goneIds = new Set(gone.map(({ id }) => id));
+  const find: FindKey = (id) => {
+    if (goneIds.has(id)) return null;
+    const bytes = opened.get(id);
+    if (bytes === undefined)
+      throw unusable('Rows are encrypted by a key that the backup does not name.');
+    return bytes;
   };
+  return { find, gone };
 }
 
 /**

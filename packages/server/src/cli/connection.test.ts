@@ -89,7 +89,7 @@ test('where no service runs on SVC_DATA_DIR, the default profile is no substitut
   ]);
   expect(api.requests.length).toBe(before);
   await mkdir(join(cwd, 'restored'));
-  await markRestore(join(cwd, 'restored'), { id: 'bkp_1', place: '/mnt' });
+  await markRestore({ dataDir: join(cwd, 'restored') }, { id: 'bkp_1', place: '/mnt' });
   await ends(run(['whoami'], { cwd, env: { SVC_DATA_DIR: 'restored' } }), 1, [
     'is half restored: the restore of bkp_1 out of /mnt goes on as process',
   ]);

@@ -54,7 +54,7 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
   }
   const [first] = found;
   if (first === undefined) {
-    await refuseRestore(folderOf(io));
+    await refuseRestore({ dataDir: folderOf(io), databaseUrl: io.env.DATABASE_URL || undefined });
     throw nothingKnown(io);
   }
   if (token !== null) {

@@ -53,7 +53,7 @@ function createQuieting(quietMillis: number) {
   return function write(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
     const [fields, text] = args as unknown as [unknown, unknown];
     const code = level >= warnLevel ? codeOf(fields) : undefined;
-    const kind = `${level} ${String(code)} ${String(text)}`;
+    const kind = `${level} ${String(code)} ${String(text)} ${subjectOf(fields)}`;
     const held = outages.includes(code) ? kinds.get(kind) : undefined;
     if (held !== undefined) {
       held.lines += 1;
@@ -72,8 +72,15 @@ const warnLevel = 40;
 function codeOf(fields: unknown): ErrorCode | undefined {
   if (typeof fields !== 'object' || fields === null) return undefined;
   const { err, code } = fields as { err?: unknown; code?: ErrorCode };
+  if (code !== undefined) return code;
   const fault = translateDatabaseError(err);
-  return fault instanceof AppError ? fault.code : code;
+  return fault instanceof AppError ? fault.code : undefined;
+}
+
+/** What a line is about: lines about different things are not of one kind. */
+function subjectOf(fields: unknown): string {
+  const { tenant, target, source, job } = Object(fields) as Record<string, unknown>;
+  return JSON.stringify([tenant, target, source, job]);
 }
 
 function tellError(error: Error): object {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   nullable,
   oneOf,
@@ -30,6 +31,7 @@ const importStartSchema = exactly({
   digest: Type.String({
     pattern: '^[0-9a-f]{64}$',
     description: 'of the files and of how they are read: it finds the import again',
+    [fits]: 'a SHA-256 as 64 hex digits, a to f',
   }),
   files,
   total,
@@ -45,6 +47,7 @@ const importReportSchema = exactly({
   stopped: optional.string({
     pattern: '^[a-z_]{1,64}$',
     description: 'the code of the error with which the command stops; another goes on later',
+    [fits]: 'letters a to z and _, at most 64',
   }),
 });
 export type ImportReport = Static<typeof importReportSchema>;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
@@ -60,13 +60,14 @@ export async function openBundle(
     sha256: () => hash.copy().digest('hex'),
     keep: () =>
       writing(root, async () => {
-        await rm(notePath);
         await rename(pathOf(root, sumsName), join(root, sumsName));
         isKept = true;
+        await rm(notePath, { force: true });
       }),
     async discard() {
       await unpacker.close();
-      if (isKept) return;
+      // Another run into this folder may have made it whole.
+      if (isKept || existsSync(join(root, sumsName))) return;
       for (const path of unpacker.paths()) await rm(path, { force: true });
       await rm(notePath, { force: true });
     },

@@ -100,7 +100,10 @@ export function notDriven(files: readonly FoundFile[]): Drive {
   return { query: {}, files, rowsBefore: 0, rowsOf: () => 0, note() {}, async tell() {} };
 }
 
-/** Begins a job, or finds it; null where the service has none. */
+/** Of a release before it knew imports, and for a token of stores: each record is checked by itself. */
+const withoutJob = ['route_not_found', 'whole_tenant_required'];
+
+/** Begins a job, or finds it; null where there can be none. */
 async function startJob(
   client: Client,
   files: readonly FoundFile[],
@@ -116,7 +119,7 @@ async function startJob(
     const body = { digest, files: files.length, total };
     return await client.json('POST /enrichment/imports/jobs', { body });
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'route_not_found') return null;
+    if (error instanceof ApiError && withoutJob.includes(error.code)) return null;
     throw error;
   }
 }

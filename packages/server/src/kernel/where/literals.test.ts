@@ -19,6 +19,8 @@ test.each<[string, string, boolean]>([
   ['id = 4711', '4711', true],
   ['id = 4711.0', '4711', true],
   ['id = 47110', '4711', false],
+  ['id = 1234567890123456790', '1234567890123456789', false],
+  ['id = 0', ' ', false],
   ['id ilike "KIM-4711%"', 'kim-4711', true],
   ['id ilike "%kim\\\\_4711"', 'kim_4711', true],
   ['id ilike "%kim-47110%"', 'kim-4711', false],
@@ -36,6 +38,7 @@ test.each<[string, string, boolean]>([
   ['kimkim or kim', 'kim', true],
   ['Zoë’s', 'Zo', false],
   ['anything', '', false],
+  ['刪除王小明的資料', '王小明', true],
 ])('%s mentions %s: %s', (text, name, isMentioned) => {
   expect(mentions(text, name)).toBe(isMentioned);
 });

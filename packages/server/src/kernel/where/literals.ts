@@ -1,3 +1,5 @@
+import { numberKey } from './number-key.ts';
+
 /** A text or a number in a `where`, with anything else that is quoted. */
 const literal = /"(?:[^"\\]|\\.)*"?|(?<![\p{L}\p{N}_.-])-?\d[\p{L}\p{N}_.+-]*/gsu;
 
@@ -10,13 +12,19 @@ export function maskLiterals(where: string): string {
 export function namesAny(where: string, texts: readonly string[]): boolean {
   return [...where.matchAll(literal)].some(({ 0: literal, index }) => {
     if (!literal.startsWith('"')) {
-      return texts.some((text) => text === literal || Number(text) === Number(literal));
+      return texts.some((text) => text === literal || isSameNumber(text, literal));
     }
     const value = unquote(literal);
     if (!/\bilike\s*$/.test(where.slice(0, index))) return texts.includes(value);
     const pattern = value.replace(/\\(.)/gsu, '$1').toLowerCase();
     return texts.some((text) => mentions(pattern, text.toLowerCase()));
   });
+}
+
+const number = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+
+function isSameNumber(text: string, literal: string): boolean {
+  return number.test(text) && number.test(literal) && numberKey(text) === numberKey(literal);
 }
 
 function unquote(text: string): string {
@@ -36,6 +44,14 @@ export function mentions(text: string, name: string): boolean {
   return false;
 }
 
+/** Scripts that put no spaces between words: any of their letters may begin one. */
+const unspaced =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+
 function isAmidWord(text: string, at: number): boolean {
+  const beside = [...text.slice(Math.max(0, at - 2), at)]
+    .slice(-1)
+    .concat([...text.slice(at)][0] ?? '');
+  if (beside.some((letter) => unspaced.test(letter))) return false;
   return /[\p{L}\p{N}]$/u.test(text.slice(0, at)) && /^[\p{L}\p{N}]/u.test(text.slice(at));
 }

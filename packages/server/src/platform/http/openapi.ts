@@ -189,8 +189,8 @@ function operationOf(contract: RouteContract): Operation {
     contract.description,
     stepUpSentence(contract.stepUp),
     fourEyesSentence(contract.fourEyes),
-    scopeSentence(scope),
     storesSentence(contract),
+    scopeSentence(scope),
   ];
   const headers = Object.entries(contract.headers ?? {}).map(([name, description]) =>
     parameter(name, 'header', false, { type: 'string', description }),

@@ -200,8 +200,13 @@ export async function endBackupKey(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
 ): Promise<void> {
+  // Records and incidents may go at the same moment: the later one sees that the other has gone.
+  await db.query(sql`select from erasures where id = ${id} for update`);
+  // The name of a key is the moment of the erasure before: it grows also where the clock was set back.
   await db.query(sql`
-    update erasures set backup_key_ended_at = clock_timestamp()
+    update erasures set backup_key_ended_at = greatest(clock_timestamp(), (
+      select max(before.backup_key_ended_at) + interval '1 microsecond' from erasures before
+      where before.tenant = ${tenant}))
     where id = ${id} and backup_key_ended_at is null
       and not exists (select from leaf_tenants where tenant = ${tenant} and count > 0)
       and not exists (select from incidents where tenant = ${tenant} and erased_at is null)`);
@@ -389,7 +394,9 @@ export async function forgetConditionOf(
   if (kind === 'export') {
     await db.query(sql`
       update exports set ${without('request', '{where}')}, ${without('version', '{where}')},
-        ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);
+        ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json,
+        -- The card in the file of a bundle has the condition, too.
+        expires_at = case when format = 'bundle' then least(expires_at, now()) else expires_at end ${ofTenant}`);
   } else if (kind === 'count') {
     await db.query(sql`
       update record_counts set ${without('request', '{where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);

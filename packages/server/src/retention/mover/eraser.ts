@@ -206,6 +206,8 @@ async function removeKeyOf(
 ): Promise<EraseReceipt> {
   const { id, tenant, not_found } = receipt;
   if (context.removeKeys === undefined || id === null) return receipt;
+  const { backup_key } = await getErasure(context.db, actor, id);
+  if (backup_key !== 'due') return receipt;
   await removeDueKeys(context, signal).catch((error: unknown) =>
     context.log.warn({ err: error, tenant }, 'the key of backups could not be removed yet'),
   );
