@@ -11,7 +11,6 @@ const readsNames = [
   'exportCsv',
   'exportNdjson',
   'exportParquet',
-  'exportBundle',
   'previewTemplate',
   'previewExport',
   'startCount',

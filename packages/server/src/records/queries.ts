@@ -1,5 +1,4 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
-import { isOfStores, tenantsIn } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { DatasetRow, MonthSum } from './contract.ts';
@@ -34,7 +33,6 @@ type DatasetFilter = {
   month?: string | undefined;
   /** The prefix of the name at the level. */
   q?: string | undefined;
-  /** The tenants that the caller reaches, or the stores; null means all. */
   tenants: readonly string[] | null;
 };
 
@@ -52,7 +50,7 @@ export async function listDatasets(
   ];
   const table = datasetTable(level, filter);
   const columns = join(key.map((column) => raw(column)));
-  const isSum = level === 'tenant' && isOfSomeStores(filter);
+  const isSum = level === 'tenant' && filter.store !== undefined;
   return db.query<DatasetCounters>(sql`
     select tenant, ${raw(level === 'tenant' ? 'null' : 'store')} as store,
       ${raw(level === 'month' ? 'month' : 'null')} as month,
@@ -70,7 +68,7 @@ export async function sumMonths(
     select month, sum(count - cold_count)::bigint as hot_count,
       sum(bytes - cold_bytes)::bigint as hot_bytes, sum(cold_count)::bigint as cold_count,
       sum(cold_bytes)::bigint as cold_bytes
-    from ${raw(isOfSomeStores(filter) ? 'leaf_months' : 'tenant_months')} ${where(reachConditions(filter))}
+    from tenant_months ${where(tenantConditions(filter))}
     group by month having sum(count) > 0 order by month`);
 }
 
@@ -82,29 +80,10 @@ const levelKeys = {
 
 /** Returns the smallest table of counters that still has the columns that are filtered on. */
 function datasetTable(level: Level, filter: DatasetFilter): string {
-  const isOfAll = level === 'tenant' && !isOfSomeStores(filter);
+  const isOfAll = level === 'tenant' && filter.store === undefined;
   if (isOfAll) return filter.month === undefined ? 'leaf_tenants' : 'tenant_months';
   if (level === 'month' || filter.month !== undefined) return 'leaf_months';
   return 'leaf_stores';
-}
-
-/** Whether only some stores of a tenant are summed, so that the counters of the tenant would tell of the others. */
-function isOfSomeStores({ store, tenants }: Pick<DatasetFilter, 'store' | 'tenants'>): boolean {
-  return store !== undefined || isOfStores(tenants);
-}
-
-/** The conditions of a tenant and a store, and of what the caller reaches. */
-function reachConditions(filter: DatasetFilter): Sql[] {
-  const { tenants: names } = filter;
-  if (!isOfStores(names)) return tenantConditions(filter);
-  const ofTenants = tenantConditions({ ...filter, tenants: tenantsIn(names) });
-  // The stores alone are what the indexes have.
-  const stores = names.map((name) => name.slice(name.indexOf('/') + 1));
-  return [
-    ...ofTenants,
-    sql`store = any(${stores}::text[])`,
-    sql`tenant || '/' || store = any(${[...names]}::text[])`,
-  ];
 }
 
 const counters = sql`count, bytes, digest, ${instantText('first_at')} as first_at,
@@ -116,7 +95,7 @@ const sums = sql`sum(count)::bigint as count, sum(bytes)::bigint as bytes,
   sum(cold_stored_bytes)::bigint as cold_stored_bytes`;
 
 function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
-  const conditions = reachConditions(filter);
+  const conditions = tenantConditions(filter);
   if (filter.month !== undefined) conditions.push(sql`month = ${filter.month}`);
   if (filter.q !== undefined) {
     // U+10FFFF is the last character in the order of bytes, so this finds every name that begins with the prefix.

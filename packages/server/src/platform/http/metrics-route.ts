@@ -30,7 +30,7 @@ export function addMetricsRoute(
     }
     await admit(request);
     reply.type(metrics.registry.contentType);
-    return metrics.read();
+    return metrics.registry.metrics();
   });
 }
 
@@ -75,7 +75,7 @@ export async function serveMetrics(
         response.end(`There is only GET ${path} on this port.\n`);
         return;
       }
-      metrics.read().then(
+      metrics.registry.metrics().then(
         (text) => {
           response.writeHead(200, { 'content-type': metrics.registry.contentType });
           response.end(text);

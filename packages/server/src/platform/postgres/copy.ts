@@ -34,28 +34,13 @@ export function copyCsv(
   );
 }
 
-/** Whose each row of a table `t` is, as an expression, and what the table is joined with to know; fixed texts. */
-export type TableOwner = { readonly owner: string; readonly join: string };
-
-/**
- * Streams a table in PostgreSQL's own text, a line each row, with its owner before it where that is asked for. The
- * connection is busy until the rows are `counted`.
- */
+/** Streams a table in PostgreSQL's own text, a line each row. The connection is busy until the rows are `counted`. */
 export function copyTable(
   connection: Pick<Connection, 'client'>,
-  {
-    table,
-    columns,
-    owned = null,
-  }: { table: string; columns: readonly string[]; owned?: TableOwner | null },
+  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
 ): Copied {
-  const names = columns.map((column) => pg.escapeIdentifier(column));
-  const from = pg.escapeIdentifier(table);
-  const source =
-    owned === null
-      ? `${from} (${names.join(', ')})`
-      : `(select ${owned.owner}, ${names.map((name) => `t.${name}`).join(', ')} from ${from} t ${owned.join})`;
-  return startCopy(connection, `copy ${source} to stdout`);
+  const names = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+  return startCopy(connection, `copy ${pg.escapeIdentifier(table)} (${names}) to stdout`);
 }
 
 type Copied = Readable & { counted: Promise<number> };

@@ -50,12 +50,7 @@ type TakeOptions = {
   lookUp?: () => Promise<Actor>;
   /** Makes it a dry run: everything is checked and noted there, and nothing is stored. */
   findings?: Findings | undefined;
-  /** The import that it belongs to. */
-  ofImport?: ImportShare | undefined;
 };
-
-/** The import that a request belongs to, which counts what is stored, and how many of its records are in conflict. */
-type ImportShare = { readonly id: string; conflicts: number };
 
 export type Ingest = {
   /**
@@ -93,15 +88,13 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
-  return takeRecords(options, (all, { actor, isDryRun, ofImport }) =>
+  return takeRecords(options, (all, { actor, isDryRun }) =>
     withoutHidden(db, all, async (part) => {
       if (isDryRun) return foreseePart(db, part, storing);
       const { tokenId, check } = actor;
-      const sent = { part, tokenId, check, importId: ofImport?.id };
-      const isShared = ofImport === undefined && maySharePart(part, storing);
-      const outcome = await (isShared ? small.run(sent) : storeAlone(sent));
+      const sent = { part, tokenId, check };
+      const outcome = await (maySharePart(part, storing) ? small.run(sent) : storeAlone(sent));
       if (check !== undefined) check.isMade = true;
-      if (ofImport !== undefined) ofImport.conflicts += outcome.conflicts.length;
       return outcome;
     }),
   );
@@ -115,10 +108,7 @@ export function createLint(limits: IngestLimits): Ingest {
 /** Reads and checks records, and gives them to whatever stores them. */
 function takeRecords(
   options: IngestLimits,
-  store: (
-    part: Part,
-    by: { actor: Actor; isDryRun: boolean; ofImport?: ImportShare | undefined },
-  ) => Promise<PartOutcome>,
+  store: (part: Part, by: { actor: Actor; isDryRun: boolean }) => Promise<PartOutcome>,
 ): Ingest {
   const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
   const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
@@ -128,11 +118,7 @@ function takeRecords(
   const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
 
   return {
-    batch: (
-      body,
-      actor,
-      { recheck = noRecheck, lookUp = async () => actor, findings, ofImport } = {},
-    ) =>
+    batch: (body, actor, { recheck = noRecheck, lookUp = async () => actor, findings } = {}) =>
       withShare(budget.of(callerOf(actor)), body, async (share) => {
         const tally = new Tally(actor, findings);
         const part = new Part();
@@ -157,7 +143,7 @@ function takeRecords(
             const isSame = isDeepStrictEqual(found.tenants, actor.tenants);
             const reached = isSame ? part : tally.takeAgain(part, found);
             if (reached.count > 0)
-              tally.add(reached, await store(reached, { actor: found, isDryRun, ofImport }));
+              tally.add(reached, await store(reached, { actor: found, isDryRun }));
           };
           // Whoever has revoked a token waits for what checks one, which a large part would make long.
           const isLarge = part.count > fewRows && actor.check !== undefined;
@@ -166,7 +152,7 @@ function takeRecords(
         return tally.answer();
       }),
 
-    stream: (body, actor, { recheck = noRecheck, findings, ofImport } = {}) =>
+    stream: (body, actor, { recheck = noRecheck, findings } = {}) =>
       withShare(budget.of(callerOf(actor)), body, async (share) => {
         reserve(share, streamShareBytes);
         const isDryRun = findings !== undefined;
@@ -178,7 +164,7 @@ function takeRecords(
           limits,
           recheck,
           findings,
-          store: (part) => store(part, { actor, isDryRun, ofImport }),
+          store: (part) => store(part, { actor, isDryRun }),
         });
       }),
   };

@@ -31,19 +31,7 @@ export function useDayImports(mover: TestMover) {
   return {
     folder,
     upload,
-    /** Begins an import that days may belong to. */
-    beginImport: (id: string) =>
-      mover.db.query(sql`
-        insert into record_imports (id, digest, requested_by, token_id, files) values (${id}, ${id}, 'me', 'tok', 1)`),
-    /** What an import counts of the days that became cold at once. */
-    countsOf: (id: string) =>
-      mover.db.query(sql`select cold, cold_days from record_imports where id = ${id}`),
-    importRows: async (
-      tenant: string,
-      rows: string,
-      more: Partial<MoverContext> = {},
-      ofImport: { import?: string } = {},
-    ) => {
+    importRows: async (tenant: string, rows: string, more: Partial<MoverContext> = {}) => {
       const path = await upload(rows);
       const importer = createDayImporter({
         ...mover.context(more),
@@ -51,7 +39,7 @@ export function useDayImports(mover: TestMover) {
         lockMillis: 2000,
       });
       try {
-        return await importer.take(testActor, { tenant, ...ofImport }, path);
+        return await importer.take(testActor, tenant, path);
       } finally {
         await importer.stop();
       }
