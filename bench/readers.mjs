@@ -210,7 +210,7 @@ async function benchBundle({ scope, service, client, flights, segments, dir, siz
   const row = rowOf({ ...millis, frozen }, flights);
   return section(
     `A bundle of ${formatCount(flights)} records`,
-    `\`svcctl records versions bundle\`: an export job for each of three splits, each proved and fetched, then card, statistics and checksums. DuckDB copies the same segments into a folder a split by a hash of the id, with 2 threads. Medians of ${sizes.pairs}, in turn.`,
+    `\`svcctl records versions bundle\`: one export job of three splits, each proved and summarized, whose tar is fetched and unpacked. DuckDB copies the same segments into a folder a split by a hash of the id, with 2 threads. Medians of ${sizes.pairs}, in turn.`,
     markdownTable(titles, [
       row('the version is frozen', 'frozen'),
       row('bundle, to DuckDB’s copy', 'bundle', 'copies'),

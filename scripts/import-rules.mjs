@@ -39,8 +39,14 @@ const serverRules = [
   { files: /^backup\//, may: [/^backup\//, /^records\/(index|segments)\.ts$/, ...feature] },
   {
     files: /^cli\//,
-    // It makes folders as the service does: that file imports nothing.
-    may: [contracts, values, views, /^(cli|config|kernel)\//, /^platform\/make-folders\.ts$/],
+    // It makes folders as the service does, and says what keeps the service from one.
+    may: [
+      contracts,
+      values,
+      views,
+      /^(cli|config|kernel)\//,
+      /^platform\/(make-folders|restore-mark)\.ts$/,
+    ],
     lazily: [/^(app\.ts|\.\.\/demo\/demo\.mjs)$/],
   },
 ];

@@ -3,7 +3,13 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { readCsv } from '../../packages/server/test/csv.ts';
 import { listFindings } from './lib/axe.ts';
-import { type PageOptions, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import {
+  type PageOptions,
+  patient,
+  recordRows as rowsOf,
+  signIn,
+  useConsole,
+} from './lib/browser.ts';
 import {
   abandonedCount,
   pendingCount,
@@ -159,6 +165,31 @@ test('keeps what is stored for columns that it does not have', async () => {
   await openMenu(page);
   await boxOf(page, 'TARGET').waitFor();
   expect(await reset.isDisabled()).toBe(true);
+});
+
+test('keeps the columns of two people of one name apart, and takes over what was kept by the name', async () => {
+  const { service } = webhooks;
+  const makeToken = async () => {
+    const body = { name: 'night shift', preset: 'admin' };
+    return (await service.call('POST', '/tokens', { body })).json.token as string;
+  };
+  const page = await webhooks.openBlank({ viewport: { width: 1600, height: 900 } });
+  const stored = { version: 1, order: ['error', 'id'], shown: {}, widths: {} };
+  await webhooks.openIn(page, '/', await makeToken());
+  await page.evaluate(
+    `localStorage.setItem('svcctl.table.dead-letters@night shift', '${JSON.stringify(stored)}')`,
+  );
+  await page.goto('/#/dlq');
+  await rowsOf(page).first().waitFor();
+  expect((await namesOf(page))[0]).toBe('ERROR');
+  await reload(page);
+  expect((await namesOf(page))[0]).toBe('ERROR');
+
+  await page.context().clearCookies();
+  await page.reload();
+  await signIn(page, await makeToken());
+  await rowsOf(page).first().waitFor();
+  expect(await namesOf(page)).toEqual(ownNames);
 });
 
 test('copies and downloads what is shown as CSV', async () => {

@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { advisoryLocks } from '../../packages/server/src/platform/postgres/locks.ts';
 import { ingestBatch } from '../lib/ingest.ts';
+import { withPostgres } from '../lib/postgres.ts';
 import { patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startEmpty } from './lib/filled-service.ts';
 
@@ -70,7 +72,7 @@ test('a search says how far it has come, and STOP ends it with what was found', 
     await route.continue();
   });
   await filled.openIn(page, `${place}&where=n+in+(5,+15000,+24000)`);
-  await page.getByText(/searched to DFW 2001-03-05 02:46:39.*, 1 found/).waitFor(patient);
+  await page.getByText(/1 found, searched to DFW 2001-03-05 02:46:39/).waitFor(patient);
   await page.getByRole('button', { name: 'STOP' }).click();
   goOn();
   await expect.poll(() => rowsOf(page).count(), patient).toBe(2);
@@ -78,6 +80,38 @@ test('a search says how far it has come, and STOP ends it with what was found', 
   await page.getByRole('button', { name: 'NEXT' }).click();
   await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
   await rowsOf(page).getByText('e24000').waitFor();
+});
+
+test('COUNT asks for a job, which a reload finds again, and STOP cancels', async () => {
+  const url = await filled.installation.postgresUrl();
+  const page = await filled.openList(`${place}&where=n+%3C+1000`);
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const states = async () => {
+    const { json } = await filled.service.call('GET', '/jobs?kind=count');
+    return json.data.map(({ state }: { state: string }) => state);
+  };
+  await withPostgres(url, async (client) => {
+    // Nobody counts without this lock.
+    await client.query('select pg_advisory_lock($1)', [advisoryLocks.recordCounts]);
+    await button('COUNT').click();
+    await page.getByText('0 fit so far · queued').waitFor(patient);
+    await button('STOP').click();
+    await button('COUNT').waitFor();
+    expect(await states()).toEqual(['cancelled']);
+    await button('COUNT').click();
+    await button('STOP').waitFor(patient);
+    await page.reload();
+    await page.getByText('0 fit so far · queued').waitFor(patient);
+  });
+  const found = page.getByText('1,000 of 25,000 fit', { exact: true });
+  await found.waitFor(patient);
+  await page.reload();
+  await found.waitFor(patient);
+  expect(await states()).toEqual(['completed', 'cancelled']);
+  await say(page, 'n < 2000');
+  await button('COUNT').waitFor(patient);
+  await page.goBack();
+  await found.waitFor(patient);
 });
 
 test('fields, signs and values are proposed while a where is written, by keyboard alone', async () => {

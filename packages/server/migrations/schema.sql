@@ -395,8 +395,12 @@ create table erasures (
   id text collate "C" not null,
   tenant text collate "C" not null,
   receipt jsonb not null,
+  backup_key_ended_at timestamp with time zone,
+  backup_key_removed_at timestamp with time zone,
   constraint erasures_pkey PRIMARY KEY (id)
 );
+
+CREATE INDEX erasures_backup_key_idx ON public.erasures USING btree (tenant) WHERE ((backup_key_ended_at IS NOT NULL) AND (backup_key_removed_at IS NULL));
 
 create table event_types (
   type text collate "C" not null,
@@ -564,6 +568,7 @@ create table iceberg_snapshots (
   summary json not null,
   readable_until timestamp with time zone,
   asked_at timestamp with time zone not null default now(),
+  switched_at timestamp with time zone,
   constraint iceberg_snapshots_parent_key UNIQUE (scope, parent_id),
   constraint iceberg_snapshots_pkey PRIMARY KEY (scope, id)
 );
@@ -707,6 +712,7 @@ create table move_segments (
   object_key text collate "C" not null,
   size_bytes bigint,
   sha256 bytea,
+  held json,
   constraint move_segments_pkey PRIMARY KEY (tenant, move_id, segment_id)
 );
 
@@ -752,6 +758,8 @@ CREATE INDEX moves_imports_idx ON public.moves USING btree (planned_at, id) WHER
 CREATE INDEX moves_open_idx ON public.moves USING btree (tenant, planned_at) WHERE (state <> ALL (ARRAY['removed'::text, 'failed'::text]));
 
 CREATE INDEX moves_planned_at_idx ON public.moves USING btree (planned_at, id);
+
+CREATE INDEX moves_switched_at_idx ON public.moves USING btree (switched_at) WHERE (switched_at IS NOT NULL);
 
 CREATE INDEX moves_tenant_planned_at_idx ON public.moves USING btree (tenant, planned_at, id);
 
@@ -927,6 +935,37 @@ create table record_counts (
 CREATE INDEX record_counts_open_idx ON public.record_counts USING btree (tenant) WHERE (finished_at IS NULL);
 
 CREATE INDEX record_counts_requested_at_idx ON public.record_counts USING btree (requested_at, id);
+
+create table record_imports (
+  id text collate "C" not null,
+  digest text collate "C" not null,
+  state text collate "C" not null default 'running'::text,
+  tenant text collate "C",
+  tenants text[],
+  requested_by text not null,
+  token_id text collate "C" not null,
+  requested_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  heard_at timestamp with time zone not null default now(),
+  stopped text,
+  files integer not null,
+  total bigint,
+  at_file integer not null default 0,
+  at_row bigint not null default 0,
+  rows bigint not null default 0,
+  sent bigint not null default 0,
+  taken bigint not null default 0,
+  rejected bigint not null default 0,
+  conflicts bigint not null default 0,
+  stored bigint not null default 0,
+  cold bigint not null default 0,
+  cold_days integer not null default 0,
+  constraint record_imports_pkey PRIMARY KEY (id)
+);
+
+CREATE UNIQUE INDEX record_imports_open_idx ON public.record_imports USING btree (digest) WHERE (finished_at IS NULL);
+
+CREATE INDEX record_imports_requested_at_idx ON public.record_imports USING btree (requested_at, id);
 
 create table replays (
   id text collate "C" not null,

@@ -47,7 +47,7 @@ import { createWakeUp } from './webhooks/index.ts';
 export { readAuditCopy } from './app/access.ts';
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
-export { summarizeFiles, verifyExport } from './app/exports.ts';
+export { verifyExport } from './app/exports.ts';
 export { listKeys, replaceLostKey, resealAudit, rotateKeys } from './app/keys.ts';
 export { lintRecords } from './app/lint.ts';
 export {

@@ -11,6 +11,7 @@ const readsNames = [
   'exportCsv',
   'exportNdjson',
   'exportParquet',
+  'exportBundle',
   'previewTemplate',
   'previewExport',
   'startCount',

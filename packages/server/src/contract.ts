@@ -12,6 +12,7 @@ import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { countContract } from './records/count.contract.ts';
 import { fieldsContract } from './records/fields.contract.ts';
+import { importJobContract } from './records/import-job.contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { tailContract } from './records/tail.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
@@ -27,6 +28,7 @@ export const apiContract = {
   ...checksContract,
   ...recordsContract,
   ...countContract,
+  ...importJobContract,
   ...fieldsContract,
   ...tailContract,
   ...tagsContract,
@@ -58,6 +60,7 @@ export * from './platform/jobs/contract.ts';
 export * from './records/contract.ts';
 export * from './records/count.contract.ts';
 export * from './records/fields.contract.ts';
+export * from './records/import-job.contract.ts';
 export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';
 export * from './records/tail.contract.ts';

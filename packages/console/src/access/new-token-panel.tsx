@@ -2,7 +2,7 @@ import { Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
-import { presets, type Scope, scopes, scopeTexts } from '../api/values.ts';
+import { presets, type Scope, scopes, scopeTexts, storeScopes } from '../api/values.ts';
 import { useCloseWithSecret } from '../ui/act.ts';
 import { dayMillis } from '../ui/days.ts';
 import { ActionForm } from '../ui/form.tsx';
@@ -41,6 +41,7 @@ type Values = {
   preset: keyof typeof presets | typeof ownScopes;
   scopes: readonly Scope[];
   tenants: string;
+  stores: string;
   addresses: string;
   expires_at: string;
 };
@@ -48,12 +49,14 @@ type Values = {
 /** The body for a new token. */
 function toNewToken(values: Values, nowMillis: number): NewToken {
   const tenants = listOf(values.tenants);
+  const stores = listOf(values.stores);
   const addresses = listOf(values.addresses);
   const days = Number(values.expires_at);
   return {
     name: values.name.trim(),
     ...(values.preset === ownScopes ? { scopes: [...values.scopes] } : { preset: values.preset }),
     ...(tenants.length > 0 && { tenants }),
+    ...(stores.length > 0 && { stores }),
     ...(addresses.length > 0 && { addresses }),
     ...(Number.isFinite(days) && {
       expires_at: new Date(nowMillis + days * dayMillis).toISOString().replace('Z', '000Z'),
@@ -78,6 +81,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
       preset: hasScope('admin') ? 'support-readonly' : ownScopes,
       scopes: hasScope('admin') ? ['enrichment:read'] : [],
       tenants: '',
+      stores: '',
       addresses: '',
       expires_at: '30',
     },
@@ -125,6 +129,11 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         label="Tenants"
         description="Separated by commas. Empty: all that you reach"
         {...form.text('tenants')}
+      />
+      <TextInput
+        label="Stores"
+        description={`Instead of tenants, as TX/DFW, separated by commas, with ${storeScopes.join(', ')} alone`}
+        {...form.text('stores')}
       />
       <TextInput
         label="From"

@@ -1,5 +1,12 @@
 import type { ReactNode } from 'react';
-import { includesScope, type Preset, presets, scopes, scopeTexts } from '../api/values.ts';
+import {
+  includesScope,
+  type Preset,
+  presets,
+  scopes,
+  scopeTexts,
+  storeScopes,
+} from '../api/values.ts';
 import { ListBar } from '../ui/list-page.tsx';
 import { PanelBody } from '../ui/panel.tsx';
 import { roles } from '../ui/table/rows.tsx';
@@ -31,7 +38,10 @@ export function RightsView({ views }: { views: ReactNode }): ReactNode {
                 <th {...roles.rowHeader} scope="row" className="mono">
                   {scope}
                 </th>
-                <td {...roles.cell}>{scopeTexts[scope]}</td>
+                <td {...roles.cell}>
+                  {scopeTexts[scope]}
+                  {storeScopes.includes(scope) && '; also of some stores alone'}
+                </td>
                 {names.map((name) => (
                   <td
                     key={name}

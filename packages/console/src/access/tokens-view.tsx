@@ -84,7 +84,7 @@ const factColumns: readonly Column<TreeRow>[] = [
   }),
   column.text('tenants', 'TENANTS', 112, {
     card: 'line',
-    value: ({ token }) => tenantsText(token.tenants),
+    value: ({ token }) => tenantsText(token),
   }),
   column.text('addresses', 'FROM', 96, {
     rank: 3,
@@ -95,14 +95,9 @@ const factColumns: readonly Column<TreeRow>[] = [
     cell: ({ token }) => <LastUse token={token} />,
     value: ({ token }) => token.last_used_at ?? '',
   }),
-  column.own('expires_at', 'EXPIRES', 96, {
+  column.own('expires_at', 'EXPIRES', 104, {
     card: 'fact',
-    cell: ({ token }) =>
-      token.expires_at === null ? (
-        <span className="muted">never</span>
-      ) : (
-        <Moment at={token.expires_at} />
-      ),
+    cell: ({ token }) => <Expiry token={token} />,
     value: ({ token }) => token.expires_at,
   }),
   column.own('creator', 'MADE BY', 112, {
@@ -127,6 +122,21 @@ const factColumns: readonly Column<TreeRow>[] = [
   }),
   column.moment('created_at', 'MADE', 88, { rank: 2, value: ({ token }) => token.created_at }),
 ];
+
+/** When a token ends, unless it counts no more by now. */
+function Expiry({ token }: { token: AccessToken }): ReactNode {
+  if (token.is_suspended) {
+    const why = 'Whoever made it may not do as much any more, or does not sign in: until then';
+    return (
+      <span className="mark warn" title={`${why} it counts no more`}>
+        <WarningIcon />
+        suspended
+      </span>
+    );
+  }
+  if (token.expires_at === null) return <span className="muted">never</span>;
+  return <Moment at={token.expires_at} />;
+}
 
 /** When a token was used last; a mark says that it may be forgotten. */
 function LastUse({ token }: { token: AccessToken }): ReactNode {

@@ -14,8 +14,10 @@ import {
 const plain = {
   scopes: ['admin' as const],
   tenants: null,
+  stores: null,
   addresses: null,
   overlap_until: null,
+  is_suspended: false,
   created_at: '2026-01-01T00:00:00.000000Z',
   expires_at: null,
   last_used_at: null,
@@ -78,6 +80,7 @@ describe('tokens', () => {
       token('bound', null, { tenants: ['TX'] }),
       token('old', null, { expires_at: '2026-03-04T00:00:00.000000Z' }),
       token('reader', null, { scopes: ['audit:read'] }),
+      token('gone', null, { is_suspended: true }),
     ];
     expect(leavesNoManager([free], [free, ...others], now)).toBe(true);
     expect(leavesNoManager([free], [free, manager, ...others], now)).toBe(false);

@@ -40,9 +40,9 @@ export function isStale(
   return !isExpired && Date.parse(last_used_at ?? created_at) < nowMillis - staleMillis;
 }
 
-/** The tenants of a token; `all` when it is not limited. */
-export function tenantsText(tenants: readonly string[] | null): string {
-  return tenants === null ? 'all' : tenants.join(', ');
+/** The tenants of a token, or its stores; `all` when it is not limited. */
+export function tenantsText({ tenants, stores }: Pick<AccessToken, 'tenants' | 'stores'>): string {
+  return (stores ?? tenants)?.join(', ') ?? 'all';
 }
 
 /** The tokens in the order of a tree, each above those that it made. `depth` is 0 where its maker is not there. */
@@ -71,13 +71,17 @@ export function revokedWith(
   return made.flatMap((child) => [child, ...revokedWith(child, tokens)]);
 }
 
-/** Whether none of the tokens can manage those of all tenants any more once these are revoked, of which one can. */
+/**
+ * Whether none of the tokens can manage those of all tenants any more once these are revoked, of which one can. What a person
+ * made who was removed since is still listed, but counts no more.
+ */
 export function leavesNoManager(
   gone: readonly AccessToken[],
   tokens: readonly AccessToken[],
   nowMillis: number,
 ): boolean {
-  const isManager = ({ scopes, tenants, expires_at: expiry }: AccessToken) =>
+  const isManager = ({ scopes, tenants, is_suspended, expires_at: expiry }: AccessToken) =>
+    !is_suspended &&
     includesScope(scopes, 'tokens:manage') &&
     tenants === null &&
     (expiry === null || Date.parse(expiry) > nowMillis);

@@ -26,10 +26,10 @@ export type {
 
 /** Who is signed in. `tenants` null means all tenants, `expires_at` null means never. */
 export type Actor = Static<typeof contract.actorSchema>;
-export type AccessToken = Static<typeof contract.tokenSchema>;
+export type AccessToken = Static<typeof contract.listedTokenSchema>;
 export type NewToken = Static<typeof contract.newTokenSchema>;
 /** A token just made: the only time that it is told. */
-export type MadeToken = AccessToken & { token: string };
+export type MadeToken = Static<typeof contract.tokenSchema> & { token: string };
 export type Session = Static<typeof contract.sessionSchema>;
 /** A link just made: the only time that its URL is told. */
 export type MadePortalLink = contract.PortalLink & { url: string };
@@ -70,6 +70,8 @@ export type NewTag = Static<typeof contract.newTagSchema>;
 export type DayRow = Static<typeof contract.daySchema>;
 /** How many records of a stretch fit. */
 export type RecordCount = Static<typeof contract.recordCountSchema>;
+/** A count of records that fit, as a job. */
+export type CountJob = contract.CountJob;
 /** The records of one month, hot and cold. */
 export type MonthSum = Static<typeof contract.monthSumSchema>;
 /** The fields of the enrichments of a slice. */

@@ -151,7 +151,7 @@ function nextOf(key: string, active: number, count: number): number | undefined 
 /** All lines for a text: what was found comes first; without a text, the last places do. */
 function useEntries(text: string, found: Search, overlays: Overlays) {
   const { actor } = useSession();
-  const [recents, addRecent] = useRecents(actor.name);
+  const [recents, addRecent] = useRecents(actor.id);
   const here = useNodeActions();
   const actions = useActions(overlays);
   const typed = text.trim().toLowerCase();

@@ -82,7 +82,11 @@ function Who(): ReactNode {
         <strong>{actor.name}</strong>
         <span>{actor.scopes.join(', ')}</span>
         <span>
-          {actor.tenants === null ? 'all tenants' : `tenants ${actor.tenants.join(', ')}`}
+          {actor.tenants === null
+            ? 'all tenants'
+            : actor.stores
+              ? `stores ${actor.stores.join(', ')}`
+              : `tenants ${actor.tenants.join(', ')}`}
         </span>
         <span>{expiry}</span>
       </div>

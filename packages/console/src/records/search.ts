@@ -32,6 +32,8 @@ export type RecordsSearch = {
   dataset?: DatasetName;
   /** Filter: what must hold of a record, in the words of docs/where.md. */
   where?: string;
+  /** The count of what fits the filters that was asked for. */
+  count?: string;
   /** First and last day within the node, inclusive. Each may be given alone. */
   from?: string;
   to?: string;
@@ -117,6 +119,7 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     event,
     dataset,
     where,
+    count: tenant && textOf(search.count, /^cnt_\w{1,100}$/),
     from: textOf(search.from, dayPattern),
     to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
@@ -209,7 +212,7 @@ export function changeFilters(
 ): RecordsSearch {
   const isOfDays = 'from' in change || 'to' in change;
   const where = isOfDays ? withTimes(search.where, null) : search.where;
-  const changed = changeSearch(search, { where, ...change, ...firstPage });
+  const changed = changeSearch(search, { where, ...change, count: undefined, ...firstPage });
   return withoutPanel(changed, ['record']);
 }
 

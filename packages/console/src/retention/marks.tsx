@@ -31,16 +31,18 @@ export function ShareBar(props: {
         // It can take the focus, because that shows its figures.
         tabIndex={tabIndex}
       >
-        <span className={`nowrap right ${classes.part}`}>{hot} %</span>
+        <span className={partOf(hot)}>{hot} %</span>
         <span className={`flex ${classes.bar}`}>
           {hot > 0 && <span className={classes.hot} style={{ flexGrow: hot }} />}
           {cold > 0 && <span className={classes.cold} style={{ flexGrow: cold }} />}
         </span>
-        <span className={`nowrap right ${classes.part}`}>{cold} %</span>
+        <span className={partOf(cold)}>{cold} %</span>
       </span>
     </Tooltip>
   );
 }
+
+const partOf = (percent: number) => `nowrap right ${classes.part} ${percent === 0 ? 'muted' : ''}`;
 
 function shareText(share: Share): string {
   const hot = `hot ${formatCount(share.hot_count)} records, ${formatBytes(share.hot_bytes)}`;

@@ -10,6 +10,8 @@ import { notify } from './toasts.tsx';
 /** What becomes of a job that is cancelled, for the kinds that can be. The others go on to their end. */
 const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
   export: 'Nothing of its file is kept.',
+  count: 'What it has found so far is kept.',
+  import: 'What it has stored stays. Its command stops.',
   retry: 'What it has queued is sent; the rest stays as it is.',
   replay: 'What it has queued is sent, the rest is not.',
 };

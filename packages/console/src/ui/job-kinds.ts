@@ -13,7 +13,7 @@ export const jobNames: Readonly<Record<JobKindName, string>> = {
   purge: 'bulk purge',
   version: 'dataset version',
   count: 'count of records',
-  import: 'import of days',
+  import: 'import of files',
 };
 
 /** The place of the console that shows all of a job, or what it works on, and the words of a button that leads there. */
@@ -35,10 +35,9 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
     case 'replay':
       return { text: 'DELIVERIES', href: `#/deliveries${stringifySearch({ job: id })}` };
     case 'import':
-      return { text: 'ITS MOVE', href: panelHref('/retention', { kind: 'move', id }) };
     case 'count':
       return {
-        text: 'THE TENANT',
+        text: job.tenant === null ? 'RECORDS' : 'THE TENANT',
         href: `#/records${stringifySearch({ tenant: job.tenant ?? undefined })}`,
       };
     case 'version': {

@@ -63,6 +63,16 @@ test.each(schemes)('every shape has a contrast of 3 to what is behind it, %s', (
   expect(weak).toEqual([]);
 });
 
+test.each(schemes)(
+  'a full bar of the hot tier is told from a hollow one of the cold, %s',
+  (scheme) => {
+    const colours = coloursOf(scheme);
+    expect(
+      contrastOf(colours.get('hot') ?? '', colours.get('cold-ground') ?? ''),
+    ).toBeGreaterThanOrEqual(3);
+  },
+);
+
 test.each(schemes)('every shade of the ramp is stronger than the one before it, %s', (scheme) => {
   const colours = coloursOf(scheme);
   const contrasts = [1, 2, 3, 4, 5].map((shade) =>

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
-import { exactly, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { exactly, fits, nullable, oneOf } from '../platform/http/schemas.contract.ts';
 
 const headSchema = Type.String({
   pattern: '^[0-9]{1,15}:[0-9a-f]{64}$',
+  [fits]: 'a place and a hash of 64 hex digits, as PLACE:HASH',
   description: 'PLACE:HASH of the newest entry, as a verification told it.',
 });
 

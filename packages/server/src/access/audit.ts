@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { type Actor, tenantsIn } from '../kernel/actor.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import { maskUrl } from '../kernel/mask-url.ts';
@@ -138,9 +138,10 @@ function concerned(
   actor: Actor,
   { tenant = null, tenants = null }: Pick<NewEntry, 'tenant' | 'tenants'>,
 ): { tenant: string | null; tenants: readonly string[] | null } {
-  const named = tenants ?? (tenant === null ? [] : [tenant]);
-  const reached = named.filter((each) => mayTouchTenant(actor, each));
-  const all = reached.length > 0 ? reached : actor.tenants;
+  const own = actor.tenants && tenantsIn(actor.tenants);
+  const named = tenantsIn(tenants ?? (tenant === null ? [] : [tenant]));
+  const reached = named.filter((each) => own === null || own.includes(each));
+  const all = reached.length > 0 ? reached : own;
   const [only] = all ?? [];
   return all?.length === 1 && only !== undefined
     ? { tenant: only, tenants: null }
@@ -243,12 +244,12 @@ function sealNumbers(key: Buffer): { seal(number: string): string; open(text: st
   };
 }
 
-/** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
+/** Returns an entry as this reader may see it: tenants outside the reader's reach are left out, and stores of them. */
 export function toEntry(row: AuditEntry, reach: readonly string[] | null): AuditEntry {
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)
       ? tenants
-      : tenants.filter((each) => reach.includes(each));
+      : tenants.filter((each) => tenantsIn([String(each)]).some((name) => reach.includes(name)));
   const cut = (state: unknown) =>
     typeof state === 'object' && state !== null
       ? {

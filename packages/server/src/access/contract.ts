@@ -1,9 +1,17 @@
 import { type Static, Type } from 'typebox';
-import { actorKinds, presets, scopes, signInPurposes } from '../kernel/values.ts';
+import {
+  actorKinds,
+  maxTokenStores,
+  presets,
+  scopes,
+  signInPurposes,
+  storeScopes,
+} from '../kernel/values.ts';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   dayOrInstantSchema,
   exactly,
+  fits,
   instantSchema,
   nameSchema,
   newTenantSchema,
@@ -12,6 +20,7 @@ import {
   onePage,
   paging,
   problem,
+  storeNameSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { auditCheckSchema, auditVerdictSchema } from './audit-chain.contract.ts';
@@ -22,6 +31,10 @@ const presetSchema = oneOf(presetNames);
 const tenantsSchema = nullable(
   Type.Array(tenantSchema),
   'Tenants the token is limited to; null = all.',
+);
+const storesSchema = nullable(
+  Type.Array(Type.String()),
+  'Stores in these tenants, as TX/DFW, the only ones that it reaches; null = whole tenants.',
 );
 const expirySchema = nullable(instantSchema, 'null = never.');
 
@@ -36,6 +49,7 @@ export const actorSchema = Type.Object({
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
+  stores: storesSchema,
   expires_at: expirySchema,
   confirmed_until: nullable(
     instantSchema,
@@ -48,6 +62,7 @@ export const tokenSchema = Type.Object({
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
+  stores: storesSchema,
   created_at: instantSchema,
   addresses: addressesSchema,
   expires_at: expirySchema,
@@ -63,6 +78,13 @@ export const tokenSchema = Type.Object({
 });
 export type TokenRow = Static<typeof tokenSchema>;
 
+/** A token in the list. */
+export const listedTokenSchema = Type.Object({
+  ...tokenSchema.properties,
+  is_suspended: Type.Boolean({ description: 'not taken: its maker lost rights, or is away' }),
+});
+export type ListedToken = Static<typeof listedTokenSchema>;
+
 export const newTokenSchema = exactly(
   {
     name: nameSchema,
@@ -70,6 +92,14 @@ export const newTokenSchema = exactly(
     scopes: Type.Optional(Type.Array(scopeSchema, { minItems: 1, uniqueItems: true })),
     tenants: Type.Optional(
       Type.Array(newTenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
+    ),
+    stores: Type.Optional(
+      Type.Array(storeNameSchema, {
+        minItems: 1,
+        maxItems: maxTokenStores,
+        uniqueItems: true,
+        description: `Instead of tenants: the only stores that it reaches, as TX/DFW. It may only have the scopes ${storeScopes.join(', ')}.`,
+      }),
     ),
     addresses: Type.Optional(
       Type.Array(Type.String({ minLength: 2, maxLength: 50 }), {
@@ -83,7 +113,7 @@ export const newTokenSchema = exactly(
   },
   {
     description:
-      'Give either preset or scopes. A caller limited to tenants or addresses can only make tokens limited to some of them.',
+      'Give either preset or scopes. A caller limited to tenants or addresses can only make tokens limited to some of them, or to stores in them.',
   },
 );
 /** What a token is asked for. */
@@ -191,6 +221,7 @@ export const auditQuerySchema = exactly({
       minLength: 1,
       maxLength: 100,
       pattern: '^[!-~]+$',
+      [fits]: 'an id such as tok_4fTq9Zx7Kq2LmN0p',
       description: 'the id of a token or a person',
     }),
   ),
@@ -207,6 +238,7 @@ export const auditQuerySchema = exactly({
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+      [fits]: 'text without control characters',
       description:
         'Only entries with this text, in any case, in the name of the actor, the action, the target, the tenant, the address, the request or what it was before or has become, as far as it is shown (but for lists of tenants). A page searches 10,000 entries at most, so it may be short, or empty, while next_cursor is set. Not with `after`.',
     }),
@@ -293,6 +325,7 @@ export const accessContract = routesUnder('Access', {
     description:
       'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
     scope: 'any',
+    stores: 'own',
     body: confirmationSchema,
     responses: {
       200: { description: 'Confirmed.', schema: Type.Object({ confirmed_until: instantSchema }) },
@@ -303,6 +336,7 @@ export const accessContract = routesUnder('Access', {
     route: 'GET /me',
     summary: 'Who the token is',
     scope: 'any',
+    stores: 'own',
     responses: { 200: { description: 'The token’s name and reach.', schema: actorSchema } },
   },
   createToken: {
@@ -336,7 +370,7 @@ export const accessContract = routesUnder('Access', {
     responses: {
       200: {
         description: 'All of them, on one page.',
-        schema: Type.Object({ data: Type.Array(tokenSchema), next_cursor: Type.Null() }),
+        schema: Type.Object({ data: Type.Array(listedTokenSchema), next_cursor: Type.Null() }),
       },
     },
   },
@@ -391,6 +425,7 @@ export const accessContract = routesUnder('Access', {
     summary: 'Sign out everywhere',
     description: 'Ends all console sessions of the caller’s token, on every machine.',
     scope: 'any',
+    stores: 'own',
     responses: { 204: { description: 'Ended.' } },
   },
   listAuditLog: {

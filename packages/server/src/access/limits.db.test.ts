@@ -250,7 +250,22 @@ test('tokens that are limited to the same tenants share a limit of their own, ho
   };
   expect(await through('t1', tenants, 4)).toBe(3);
   expect(await through('t2', tenants.toReversed(), 4)).toBe(2);
+  // Whoever is limited to stores in them is not told how many requests the others have left.
+  expect(await through('t5', ['T1/S', 'T2/S', 'T1/R'], 1)).toBe(0);
+  const said = new Map<string, string>();
+  const answer = { setHeader: (name: string, value: string) => said.set(name, value) };
+  await limit.admit({ ...actor('t6'), tenants: ['T3/S'] }, answer);
+  expect(said.get('ratelimit')).toMatch(/^"token";r=2;t=\d+$/);
+  await limit.admit({ ...actor('t7'), tenants: ['T3'] }, answer);
+  expect(said.get('ratelimit')).toMatch(/"tenants";r=3;/);
   expect(await through('t3', ['T1'], 4)).toBe(3);
+  const ofTenants = createRateLimit(
+    service.db,
+    { perToken: 0, perTenants: 1 },
+    { clock: () => nowMillis, log: createLog('silent') },
+  );
+  const ofStore = () => ofTenants.admit({ ...actor('t8'), tenants: ['T4/S'] }, noAnswer);
+  expect([await codeOf(ofStore()), await codeOf(ofStore())]).toEqual(['in', 'rate_limited']);
   expect(await through('t4', null, 4)).toBe(3);
 });
 

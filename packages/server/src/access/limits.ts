@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { Actor } from '../kernel/actor.ts';
+import { type Actor, isOfStores, tenantsIn } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret } from '../kernel/ids.ts';
@@ -167,7 +167,7 @@ export function createRateLimit(
       perMinute: perTenants,
       limit: limitOf('tenant_requests', perTenants),
       who: 'All tokens that are limited to your tenants',
-      subjectOf: ({ tenants }: Actor) => (tenants === null ? null : nameOf(tenants)),
+      subjectOf: ({ tenants }: Actor) => (tenants === null ? null : nameOf(tenantsIn(tenants))),
     },
   ].filter(({ perMinute }) => perMinute > 0);
 
@@ -187,13 +187,16 @@ export function createRateLimit(
             retryAfterSeconds: waitSeconds,
           });
         }
+        // What is left of it would tell whoever is limited to stores how much the others of the tenant do.
+        if (policy === 'tenants' && isOfStores(actor.tenants)) continue;
         const { remaining, fullInSeconds } = limit.left(subject);
         policies.push(`"${policy}";q=${perMinute};w=60`);
         left.push(`"${policy}";r=${remaining};t=${fullInSeconds}`);
       }
-      if (policies.length === 0) return;
-      answer.setHeader('ratelimit-policy', policies.join(', '));
-      answer.setHeader('ratelimit', left.join(', '));
+      if (policies.length > 0) {
+        answer.setHeader('ratelimit-policy', policies.join(', '));
+        answer.setHeader('ratelimit', left.join(', '));
+      }
       if (refusal !== undefined) throw refusal;
     },
     async flush() {

@@ -7,18 +7,23 @@ import { type Answer, type CallOptions, startTestService } from '../../test/serv
 import { use } from '../../test/use.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { newAccessToken } from '../kernel/ids.ts';
-import { includesScope, type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
 import {
-  deliveries,
-  ghostOf,
-  type Kind,
-  kindOfPath,
-  kindsByFilter,
-  type MatrixTenant,
-  seedTenant,
-} from './testing/matrix-world.ts';
-import { portalHeaders, type RouteCall, routeCalls } from './testing/route-calls.ts';
-import { type ForeignTenant, type RouteRule, routeRules } from './testing/route-rules.ts';
+  includesScope,
+  type Preset,
+  presets,
+  type Scope,
+  scopes,
+  storeScopes,
+} from '../kernel/values.ts';
+import { type Ask, asksOf, blind, filtersOf, withStore } from './testing/asks.ts';
+import { deliveries, ghostOf, type MatrixTenant, seedTenant } from './testing/matrix-world.ts';
+import { portalHeaders, routeCalls } from './testing/route-calls.ts';
+import {
+  type ForeignTenant,
+  type RouteRule,
+  routeRules,
+  storeRoutes,
+} from './testing/route-rules.ts';
 
 const routes = Object.values<RouteContract>(apiContract);
 const named = (these: readonly RouteContract[]) =>
@@ -124,6 +129,7 @@ type Caller = {
   readonly scopes?: readonly Scope[];
   readonly session?: 'confirmed' | 'unconfirmed';
   readonly isCrossSite?: true;
+  readonly isOfStore?: true;
 };
 
 async function makeCallers(): Promise<Record<string, Caller>> {
@@ -158,6 +164,17 @@ async function makeCallers(): Promise<Record<string, Caller>> {
   }
   const limited = await tokenOf({ preset: 'admin', tenants: ['one'] });
   callers['an admin of one tenant'] = { options: { token: limited }, scopes: ['admin'] };
+  const ofStore = await make({ scopes: storeScopes, stores: ['one/S'] });
+  const isOfStore = { scopes: storeScopes, isOfStore: true } as const;
+  callers['a token of one store'] = { options: { token: ofStore.token }, ...isOfStore };
+  // Only past svcctl can it have more scopes; then it reaches no more.
+  const escaped = await make({ scopes: storeScopes, stores: ['one/S'] });
+  await service.db.query(sql`update access_tokens set scopes = '{admin}' where id = ${escaped.id}`);
+  callers['an admin of one store'] = {
+    options: { token: escaped.token },
+    scopes: ['admin'],
+    isOfStore: true,
+  };
 
   const admin = await session(service.adminToken);
   const confirmed = await session(service.adminToken);
@@ -205,7 +222,9 @@ async function makeCallers(): Promise<Record<string, Caller>> {
   };
 }
 
-function expectedOf(method: string, rule: RouteRule, caller: Caller): string {
+type Called = Pick<RouteContract, 'id' | 'method'>;
+
+function expectedOf({ id, method }: Called, rule: RouteRule, caller: Caller): string {
   if (rule.scope === 'open') return 'let in';
   if (caller.refused !== undefined) return caller.refused;
   if (caller.isCrossSite && method !== 'GET') return '403 cross_site_refused';
@@ -214,6 +233,7 @@ function expectedOf(method: string, rule: RouteRule, caller: Caller): string {
   if (scope !== 'any' && !includesScope(has, scope)) {
     return `403 scope_missing ${scope}`;
   }
+  if (caller.isOfStore && !storeRoutes.has(id)) return '403 whole_tenant_required';
   const isUnconfirmed = rule.session === 'confirms' && caller.session === 'unconfirmed';
   return isUnconfirmed ? '403 step_up_required' : 'let in';
 }
@@ -233,82 +253,18 @@ describe('every kind of caller is answered by the rule, and before the input is 
         await callWrongly(route, route.method, options),
       ]),
     );
-    const expected = all.map(([name, caller]) => [name, expectedOf(route.method, rule, caller)]);
+    const expected = all.map(([name, caller]) => [name, expectedOf(route, rule, caller)]);
     expect(Object.fromEntries(answered)).toEqual(Object.fromEntries(expected));
     if (route.method !== 'GET') return;
     // An answer to HEAD has no body that says why.
     for (const name of ['nobody', 'the scope enrichment:write'] as const) {
       const caller = callers[name] ?? { options: {} };
-      const wanted = expectedOf(route.method, rule, caller);
+      const wanted = expectedOf(route, rule, caller);
       const head = await callWrongly(route, 'HEAD', caller.options);
       expect(head, `HEAD by ${name}`).toBe(wanted === 'let in' ? '400' : wanted.split(' ')[0]);
     }
   });
 });
-
-/** A request about a tenant. `subjects` are the names and ids in it. */
-type Ask = {
-  readonly path: string;
-  readonly options: CallOptions;
-  readonly call: RouteCall;
-  readonly filter: string | null;
-  readonly subjects: readonly string[];
-};
-
-/** All that can be asked of a route about a tenant: each of its calls, plain and with each filter alone. */
-async function asksOf(route: RouteContract, of: MatrixTenant): Promise<Ask[]> {
-  const isFresh = route.method !== 'GET';
-  const calls = (await routeCalls[route.id]?.(of)) ?? [{}];
-  const filters = [null, ...filtersOf(route)];
-  return Promise.all(
-    calls.flatMap((call) =>
-      filters.map(async (filter) => {
-        const param = await paramOf(route, of, { isFresh, call });
-        const kind = filter === null ? undefined : kindsByFilter[filter];
-        const query = new URLSearchParams(call.query);
-        if (filter !== null && kind !== undefined) query.set(filter, of.things[kind]);
-        return {
-          path: `${route.path.replace(/:\w+/, encodeURIComponent(param))}?${query.toString()}`,
-          options: { body: call.body, ...(call.headers && { headers: call.headers }) },
-          subjects: [...Object.values(of.things), ...(param === '' ? [] : [param])],
-          call,
-          filter,
-        };
-      }),
-    ),
-  );
-}
-
-async function paramOf(
-  { path }: RouteContract,
-  of: MatrixTenant,
-  { isFresh, call }: { isFresh: boolean; call: RouteCall },
-): Promise<string> {
-  if (!path.includes(':')) return '';
-  if (call.id !== undefined) return call.id;
-  const kind: Kind = kindOfPath(path);
-  return isFresh ? of.fresh(kind) : of.things[kind];
-}
-
-/** The filters of the route that name a tenant or a thing of one. */
-function filtersOf({ query }: RouteContract): string[] {
-  const { properties = {} } = (query ?? {}) as { properties?: object };
-  return Object.keys(properties).filter((name) => name in kindsByFilter);
-}
-
-/** An answer without what differs from call to call, and without the names and ids that were asked for. */
-function blind({ status, text }: Answer, { subjects }: Pick<Ask, 'subjects'>): string {
-  let left = text;
-  for (const subject of subjects.toSorted((a, b) => b.length - a.length)) {
-    left = left.replaceAll(subject, '(it)');
-  }
-  left = left
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '(time)')
-    .replace(/\b(req|run|vrf|rty|prg|tok|ses|ers)_\w+/g, '$1')
-    .replace(/links\/\w+/g, 'links')
-    .replace(/^id: \S+$/gm, 'id');
-  return `${status} ${left}`;
-}
 
 const statuses: Readonly<Record<ForeignTenant, RegExp>> = {
   empty: /^20\d /,
@@ -386,6 +342,27 @@ describe('of one tenant', () => {
       if (filter !== 'q') expect(own[index], path).not.toBe(others[index]);
     }
   });
+
+  const ofStores = ofTenants.filter(({ id }) => storeRoutes.has(id));
+  test.each(named(ofStores))(
+    '%s tells whoever reaches another store of it the same as if the tenant did not exist',
+    async (_name, route) => {
+      const own = 'tenant-theirs/OTHER';
+      const request = { scopes: storeScopes, stores: [own] };
+      const { token } = await service.makeToken(request);
+      const told = async (of: MatrixTenant) => {
+        const asks = (await asksOf(route, of)).flatMap((ask) => [ask, withStore(route, ask)]);
+        const answers = asks.map(async (ask) => {
+          const answer = await service.call(route.method, ask.path, { ...ask.options, token });
+          return blind({ ...answer, text: answer.text.replaceAll(own, '(own)') }, ask);
+        });
+        return Promise.all(answers);
+      };
+      const answers = await told(still);
+      expect(answers).toEqual(await told(ghost));
+      for (const answer of answers) expect(answer).not.toMatch(/"store":"S"/);
+    },
+  );
 
   test('what an intruder tries leaves nothing in the log of the tenant', async () => {
     const told = await service.db.query(sql`

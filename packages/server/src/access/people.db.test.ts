@@ -40,6 +40,13 @@ async function audited(action: string) {
   return (await world.service.call('GET', `/audit?action=${action}`)).json.data;
 }
 
+/** The ids of the tokens that the list says count no more, the newest first. */
+async function suspended(): Promise<string[]> {
+  const { data } = (await world.service.call('GET', '/tokens')).json;
+  const rows = data as { id: string; is_suspended: boolean }[];
+  return rows.flatMap(({ id, is_suspended }) => (is_suspended ? [id] : []));
+}
+
 const newToken = { name: 'pipeline', preset: 'pipeline' };
 
 test('the sign-in page learns how the identity server is called', async () => {
@@ -100,7 +107,8 @@ test('what a colleague made is refused when they have not signed in for so many 
   const { service } = world;
   const { call, confirm } = await signIn('ada');
   await confirm();
-  const { token } = (await call('POST', '/tokens', { name: 'hers', preset: 'admin' })).json;
+  const body = { name: 'hers', preset: 'admin' };
+  const { id: hers, token } = (await call('POST', '/tokens', body)).json;
   const made = (await service.call('POST', '/tokens', { token, body: newToken })).json;
   const own = openBrowser(service);
   expect((await own.call('POST', '/session', { token: made.token })).status).toBe(200);
@@ -115,11 +123,13 @@ test('what a colleague made is refused when they have not signed in for so many 
   ];
   await stay(29);
   expect((await asked()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(await suspended()).toEqual([]);
   await stay(30);
   for (const { json } of await asked()) {
     expect(json).toMatchObject({ status: 401, code: 'token_unvouched' });
     expect(json.detail).toContain('has not signed in for 30 days');
   }
+  expect(await suspended()).toEqual([made.id, hers]);
   expect((await service.call('GET', '/me')).status).toBe(200);
   await signIn('ada');
   expect((await asked()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -141,6 +151,7 @@ test('a colleague whose group is gone is shut out, with all that they have made'
   expect([...again.cookies.keys()]).toEqual([]);
   expect((await call('GET', '/me')).json.code).toBe('session_expired');
   expect((await me()).json.code).toBe('token_revoked');
+  expect(await suspended()).toContain(made.json.id);
   const [refusal] = await audited('session.refuse');
   expect(refusal).toMatchObject({
     actor: { kind: 'person', name: 'Ada King <ada@acme.example>' },
@@ -153,6 +164,7 @@ test('a colleague whose group is gone is shut out, with all that they have made'
   if (ada) ada.groups = ['ops'];
   expect((await signIn('ada')).answer.status).toBe(200);
   expect((await me()).status).toBe(200);
+  expect(await suspended()).toEqual([]);
 });
 
 test('a session ends when the identity server must vouch anew, and when nobody does anything', async () => {

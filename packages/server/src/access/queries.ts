@@ -1,11 +1,22 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import { reachOf } from '../kernel/actor.ts';
 import { newId } from '../kernel/ids.ts';
 import { type Scope, scopesWith } from '../kernel/values.ts';
 import { type Database, onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText, unseen } from '../platform/postgres/sql-text.ts';
 import { kindOf } from './audit-queries.ts';
-import type { Session, TokenRow } from './contract.ts';
+import type { ListedToken, Session, TokenRow } from './contract.ts';
+
+/**
+ * Whether a token, or a person, reaches only these tenants and stores, or stores in these tenants; null means all. The
+ * column `tenants` has the names of stores as `TX/DFW`: see `Actor`.
+ */
+const isWithin = (names: Sql, reach: Sql) => sql`(${reach} is null or coalesce((
+    select bool_and(name = any(${reach}) or split_part(name, '/', 1) = any(${reach})) from unnest(${names}) name
+  ), ${names} is not null))`;
+const ownWithin = (reach: readonly string[] | null) =>
+  reach === null ? sql`true` : isWithin(raw('access_tokens.tenants'), sql`${[...reach]}::text[]`);
 
 /** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
 const columnsFor = (
@@ -15,8 +26,13 @@ const columnsFor = (
   ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at,
   (select json_build_object('id', made.id, 'name', made.name) from access_tokens made
     where made.id = access_tokens.creator_id and (${reach}::text[] is null
-      or made.revoked_at is null and made.tenants <@ ${reach}::text[])) as creator`;
+      or made.revoked_at is null and ${isWithin(raw('made.tenants'), sql`${reach}::text[]`)})) as creator`;
 const columns = columnsFor(null);
+
+/** What is shown of a token, of which the database keeps tenants and stores as one list. */
+function toTokenRow<Row extends Omit<TokenRow, 'stores'>>(row: Row) {
+  return { ...row, ...reachOf(row.tenants) };
+}
 
 /** A token as it stands now, by the clock of the database. */
 export type TokenState = Pick<
@@ -46,13 +62,17 @@ export function isRevoked(name: string): Sql {
       or not (person.scopes @> ${token}.scopes or 'admin' = any(person.scopes) or not exists (
         select from unnest(${token}.scopes) wanted where not person.scopes && array(
           select jsonb_array_elements_text(${including}::jsonb -> wanted))))
-      or not (person.tenants is null or coalesce(${token}.tenants <@ person.tenants, false)))))`;
+      or not ${isWithin(sql`${token}.tenants`, raw('person.tenants'))})))`;
 }
 
-// This is read at every request, so it holds only what an actor is made of.
-const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person, (
+/** For so many days the person who made a token has been in no session; null: no person made it. */
+const absentDays = sql`(
     select floor(extract(epoch from now() - coalesce(person.last_used_at, person.created_at)) / 86400)::int
-    from access_tokens person where person.id = access_tokens.person_id) as absent_days,
+    from access_tokens person where person.id = access_tokens.person_id)`;
+
+// This is read at every request, so it holds only what an actor is made of.
+const state = sql`id, name, scopes, tenants, addresses, person_id is not null as is_of_person,
+  ${absentDays} as absent_days,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
   ${isRevoked('access_tokens')} as is_revoked,
@@ -171,7 +191,7 @@ export async function listSessions(
     from sessions join access_tokens on access_tokens.id = token_id
     where ${isLive} and revoked_at is null
       and (access_tokens.expires_at is null or access_tokens.expires_at > now())
-      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      and ${ownWithin(reach)}
     order by sessions.created_at desc, session_id limit 1000`);
 }
 
@@ -183,8 +203,7 @@ export async function endSessions(
   const which = id === undefined ? sql`sessions.token_id = ${tokenId}` : sql`session_id = ${id}`;
   return db.query(sql`
     delete from sessions using access_tokens
-    where access_tokens.id = sessions.token_id and ${which}
-      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+    where access_tokens.id = sessions.token_id and ${which} and ${ownWithin(reach)}
     returning session_id as id, sessions.token_id, tenants`);
 }
 
@@ -249,24 +268,28 @@ export async function insertToken(
         select case when maker.issuer is null then maker.person_id else maker.id end
         from access_tokens maker where maker.id = ${token.creatorId}))
     returning ${columns}`);
-  return onlyRow(rows);
+  return toTokenRow(onlyRow(rows));
 }
 
 /**
  * Returns the tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null
- * lists all. With `unusedDays` only those that are valid, and were neither used nor made within so many days.
+ * lists all. With `unusedDays` only those that are valid, and were neither used nor made within so many days. What goes back
+ * to a person who has not come for `vouchDays` is suspended; 0: it is not.
  */
 export async function listLiveTokens(
   db: Queryable,
-  reach: readonly string[] | null,
-  unusedDays?: number,
-): Promise<TokenRow[]> {
-  return db.query<TokenRow>(sql`
-    select ${columnsFor(reach)} from access_tokens
-    where revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+  how: { reach: readonly string[] | null; unusedDays: number | undefined; vouchDays: number },
+): Promise<ListedToken[]> {
+  const { reach, unusedDays, vouchDays } = how;
+  const rows = await db.query<Omit<ListedToken, 'stores'>>(sql`
+    select ${columnsFor(reach)}, ${isRevoked('access_tokens')}
+      or coalesce(${vouchDays}::integer > 0 and ${absentDays} >= ${vouchDays}::integer, false) as is_suspended
+    from access_tokens
+    where revoked_at is null and issuer is null and ${ownWithin(reach)}
       and (${unusedDays ?? null}::integer is null or coalesce(expires_at > now(), true)
         and coalesce(last_used_at, created_at) < now() - make_interval(days => ${unusedDays ?? null}::integer))
     order by access_tokens.created_at desc, id`);
+  return rows.map(toTokenRow);
 }
 
 /** Valid tokens that were neither used nor made within 90 days, those that were unused for longest first. */
@@ -292,16 +315,17 @@ export async function revokeToken(
   id: string,
   reach: readonly string[] | null,
 ): Promise<TokenRow[]> {
-  return db.query<TokenRow>(sql`
+  const rows = await db.query<TokenRow>(sql`
     with recursive bound as (
       select id, ${binds('access_tokens')} as binds from access_tokens
-      where id = ${id} and revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      where id = ${id} and revoked_at is null and issuer is null and ${ownWithin(reach)}
       union all
       select made.id, ${binds('made')}
       from bound join access_tokens made on made.creator_id = bound.id where bound.binds
     )
     update access_tokens set revoked_at = now()
     where id in (select bound.id from bound) and revoked_at is null returning ${columns}`);
+  return rows.map(toTokenRow);
 }
 
 /** A table `makers`: a token, the one that made it, the one that made that, and so on. */
@@ -349,14 +373,13 @@ export async function rotateToken(
     update access_tokens set hash = ${hash}, previous_hash = case when ${seconds} > 0 then hash end,
       previous_ends_at = case when ${seconds} > 0 then now() + make_interval(secs => ${seconds}) end
     where id = ${id} and issuer is null and not ${isRevoked('access_tokens')}
-      and coalesce(expires_at > now(), true)
-      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      and coalesce(expires_at > now(), true) and ${ownWithin(reach)}
     returning ${columnsFor(reach)}`);
   await db.query(
     sql`delete from sessions where token_id = ${id} and (${own}::bytea is null or hash <> ${own})`,
   );
   await db.query(sql`delete from sign_in_links where token_id = ${id}`);
-  return rows[0];
+  return rows.map(toTokenRow)[0];
 }
 
 /** Notes that a token is in use, at most once a minute, so that busy tokens do not cause a write for each request. */

@@ -81,7 +81,11 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
     }),
   );
   http.route(accessContract.listTokens, async ({ actor, query }) => ({
-    data: await listLiveTokens(db, actor.tenants, query.unused_days),
+    data: await listLiveTokens(db, {
+      reach: actor.tenants,
+      unusedDays: query.unused_days,
+      vouchDays: options.vouchDays,
+    }),
     next_cursor: null,
   }));
   http.route(accessContract.revokeToken, async ({ params, actor, request, reply }) => {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   nameSchema,
   onePage,
@@ -24,6 +25,7 @@ const newSavedViewSchema = exactly({
   address: Type.String({
     maxLength: 4000,
     pattern: '^#/[a-z]*([?][^\\s#]*)?$',
+    [fits]: 'a page of the console such as #/dlq?status=abandoned',
     description: 'a page and its filters; panels, cursors and what the tree has open are left out',
     examples: ['#/dlq?status=abandoned&tenant=TX'],
   }),

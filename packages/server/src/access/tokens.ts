@@ -1,4 +1,4 @@
-import { chmod, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
@@ -7,6 +7,7 @@ import {
   hasScope,
   isActorName,
   isPerson,
+  reachOf,
   requireCurrentSecret,
   requireScope,
 } from '../kernel/actor.ts';
@@ -14,10 +15,14 @@ import { createBatcher } from '../kernel/batcher.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
-import { isReservedName } from '../kernel/names.ts';
-import { numberOf, presets } from '../kernel/values.ts';
+import { isReservedName, type Name } from '../kernel/names.ts';
+import { numberOf, presets, type Scope, storeScopes } from '../kernel/values.ts';
 import { clientAddress, isWithin, liesWithin, toNetwork } from '../platform/http/client-address.ts';
-import { newNameLimits } from '../platform/http/schemas.contract.ts';
+import {
+  newNameLimits,
+  storeNameLimits,
+  storeNamePattern,
+} from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../platform/postgres/known-names.ts';
 import { auditLocally } from './audit.ts';
@@ -43,22 +48,22 @@ export async function createToken(
   if (isActorName(request.name)) {
     throw invalidInput('/name', 'is what the audit log calls the service itself: choose another');
   }
-  if (request.tenants?.some(isReservedName)) {
-    throw invalidInput('/tenants', `each must be ${newNameLimits}`);
-  }
   const scopes = request.scopes ?? presets[request.preset ?? 'support-readonly'];
+  const names = namesOf(request, scopes);
+  const place = request.stores === undefined ? '/tenants' : '/stores';
   if (creator !== null) {
     for (const scope of scopes) requireScope(creator, scope);
     const { tenants: reach } = creator;
-    if (reach !== null && !request.tenants?.every((tenant) => reach.includes(tenant))) {
+    const isReached = (name: string) =>
+      reach?.includes(name) || reach?.includes(toName(name).tenant);
+    if (reach !== null && !names?.every(isReached)) {
       throw invalidInput(
-        '/tenants',
-        `name some of ${reach.join(', ')}: your own token reaches no others`,
+        place,
+        `name some of ${reach.join(', ')}, or stores in them: your own token reaches no others`,
       );
     }
   }
-  const named = (request.tenants ?? []).map((tenant) => ({ tenant }));
-  await refuseHiddenNames(db, '/tenants', named);
+  await refuseHiddenNames(db, place, (names ?? []).map(toName));
   const expiresAt = expiryOf(request, maker);
   await queries.lockTokens(db);
   const own = creator === null ? null : await queries.findTokenById(db, creator.tokenId);
@@ -69,12 +74,44 @@ export async function createToken(
     hash: hashSecret(token),
     name: request.name,
     scopes,
-    tenants: request.tenants ?? null,
+    tenants: names,
     addresses: addressesOf(request, own?.addresses ?? null),
     expiresAt,
     creatorId: creator?.tokenId ?? null,
   });
   return { ...row, token };
+}
+
+/**
+ * What the token reaches, tenants or stores; null means all. What comes from the machine itself is checked here alone: the
+ * name of a store among those of tenants would make another token. Throws 400 `request_invalid`.
+ */
+function namesOf(
+  { tenants, stores, preset }: NewToken,
+  scopes: readonly Scope[],
+): readonly string[] | null {
+  if (tenants?.some((name) => isReservedName(name) || name.includes('/'))) {
+    throw invalidInput('/tenants', `each must be ${newNameLimits}`);
+  }
+  if (stores === undefined) return tenants ?? null;
+  if (tenants !== undefined) throw invalidInput('/stores', 'go without tenants, which they name');
+  if (!stores.every((name) => storeName.test(name))) {
+    throw invalidInput('/stores', `each must be ${storeNameLimits}`);
+  }
+  const beyond = scopes.filter((scope) => !storeScopes.includes(scope));
+  if (beyond.length === 0) return stores;
+  throw invalidInput(
+    preset === undefined ? '/scopes' : '/preset',
+    `a token limited to stores may only have ${storeScopes.join(', ')}: ${beyond.join(', ')} would be of whole tenants`,
+  );
+}
+
+const storeName = new RegExp(storeNamePattern, 'u');
+
+/** A tenant, or a store in it. */
+function toName(name: string): Name {
+  const [tenant = '', store] = name.split('/');
+  return { tenant, ...(store !== undefined && { store }) };
 }
 
 /** From where the token may be used: from no more networks than its maker, and from all of these unless it is said. */
@@ -130,7 +167,8 @@ export async function rotateToken(
     : undefined;
   if (row === undefined) {
     throw new AppError('token_not_found', {
-      detail: 'There is no such token, or it is revoked or expired.',
+      detail:
+        'There is no such token, or it is revoked or expired: svcctl tokens ls lists those that are not revoked.',
     });
   }
   if (!(await queries.canRotate(db, { byId: actor.tokenId, id, isOneOfTwo }))) {
@@ -315,10 +353,18 @@ export function actorOf(row: queries.TokenState): Actor {
 
 /** Who calls, as they are told. */
 export function actorAnswer(actor: Actor) {
-  const { tokenId: id, name, scopes, tenants, expiresAt, session } = actor;
+  const { tokenId: id, name, scopes, expiresAt, session } = actor;
   const kind = isPerson(actor) ? 'person' : 'token';
   const confirmed_until = session?.confirmedUntil ?? null;
-  return { id, kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
+  return {
+    id,
+    kind,
+    name,
+    scopes,
+    ...reachOf(actor.tenants),
+    expires_at: expiresAt,
+    confirmed_until,
+  };
 }
 
 /**
@@ -332,7 +378,9 @@ export async function revokeToken(db: Queryable, id: string, actor: Actor): Prom
   const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : [];
   for (const scope of revoked.flatMap(({ scopes }) => scopes)) requireScope(actor, scope);
   if (revoked.length > 0) return revoked;
-  throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
+  throw new AppError('token_not_found', {
+    detail: 'There is no such token, or it is revoked: svcctl tokens ls lists those that are not.',
+  });
 }
 
 /**
@@ -365,13 +413,22 @@ export async function makeFirstAdminToken(
     await chmod(draft, 0o600);
     const before = await stat(path).catch(() => null);
     const kept = before && `${path}.${before.mtime.toISOString().replaceAll(':', '-')}`;
-    if (kept !== null) await rename(path, kept);
+    // A link, so that commands on this machine find a token at any moment; a start that was killed may have made it.
+    if (kept !== null) {
+      await rm(kept, { force: true });
+      // Where no link can be made, as on some shares, the file is away for a moment.
+      await link(path, kept).catch(() => rename(path, kept));
+    }
     await rename(draft, path);
     return { path, kept };
   });
 }
 
-/** Returns what the audit log keeps of a token. */
-export function describeToken({ name, scopes, tenants, addresses, expires_at }: TokenRow) {
-  return { name, scopes, tenants, ...(addresses !== null && { addresses }), expires_at };
+/**
+ * Returns what the audit log keeps of a token. Stores stand where tenants do, as in the database: what cuts the tenants
+ * that a reader does not reach cuts those, too, in each release.
+ */
+export function describeToken({ name, scopes, tenants, stores, addresses, expires_at }: TokenRow) {
+  const limits = { tenants: stores ?? tenants, ...(addresses !== null && { addresses }) };
+  return { name, scopes, ...limits, expires_at };
 }

@@ -1,6 +1,6 @@
-import { rm } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { auditLocally, readAuditHead } from '../access/index.ts';
 import {
   type BackupChoice,
@@ -12,6 +12,7 @@ import {
   noteVerified,
   openPlace,
   type Place,
+  readKeys,
   readManifest,
   type Step,
   save,
@@ -81,6 +82,7 @@ export async function backUp(
   const { settings, log, signal } = tools;
   return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(options.out, tools, closers);
+    const keyPlace = await openKeyPlace(place, tools, closers);
     const db = await openOwnDatabase(settings, log, closers, signal);
     await refuseCluster(db);
     await migrate(db, signal);
@@ -91,7 +93,7 @@ export async function backUp(
         : await sealKey(await provenKey(db, settings), options.passphrase);
     const source = patient(await openObjectStore(settings.blobUrl, settings.dataDir), tools);
     closers.push(() => source.close());
-    const spoolDir = await openSpool(place, settings, closers);
+    const spoolDir = await openSpool(keyPlace === undefined ? place : null, settings, closers);
     await auditLocally(db, 'this machine', {
       action: 'backup.create',
       target: null,
@@ -100,7 +102,7 @@ export async function backUp(
     const { isIncremental, keep, allowsMissing } = options;
     const { historyDays } = settings;
     const { manifest, newBytes, removed } = await save(
-      { ...tools, db, source, place, spoolDir },
+      { ...tools, db, source, place, keyPlace, spoolDir },
       {
         isIncremental,
         allowsMissing,
@@ -160,6 +162,31 @@ export async function openPlaceOf(
   return patient(place, tools);
 }
 
+/** Opens the place of the keys of tenants. Throws `settings_invalid` where whoever has the backups has them, too. */
+export async function openKeyPlace(
+  place: Place,
+  tools: BackupTools,
+  closers: Closers,
+): Promise<Place | undefined> {
+  const { backupKeys } = tools.settings;
+  if (backupKeys === undefined) return undefined;
+  const keyPlace = await openPlaceOf(backupKeys, tools, closers);
+  const [own, others] = [await realLocation(keyPlace), await realLocation(place)];
+  if (!own.startsWith(others) && !others.startsWith(own)) return keyPlace;
+  throw new AppError('settings_invalid', {
+    detail: `SVC_BACKUP_KEYS is ${keyPlace.location}, and backups lie in ${place.location}: one is inside the other, and whoever had the backups would have the keys. Give the keys a place elsewhere. Nothing was changed.`,
+  });
+}
+
+async function realLocation(place: Place): Promise<string> {
+  if (place.pathOf('any') === null) return `${place.location}/`;
+  const resolved = async (path: string): Promise<string> =>
+    realpath(path).catch(async () =>
+      dirname(path) === path ? path : join(await resolved(dirname(path)), basename(path)),
+    );
+  return `${(await resolved(place.location)).replace(/\/$/, '')}/`;
+}
+
 /** The same store for work that waits while it does not answer. */
 export function patient(
   store: ObjectStore,
@@ -197,9 +224,16 @@ async function provenKey(db: Database, settings: Settings): Promise<string> {
   return readSecretKey(settings);
 }
 
-/** In a place that is a folder, files are written where they are to lie, so that they need not be copied. */
-async function openSpool(place: Place, settings: Settings, closers: Closers): Promise<string> {
-  const inPlace = await makePlaceFolder(place);
+/**
+ * In a place that is a folder, files are written where they are to lie, so that they need not be copied. `place` is null
+ * where what is encrypted passes: a kill would leave it there as it is.
+ */
+async function openSpool(
+  place: Place | null,
+  settings: Settings,
+  closers: Closers,
+): Promise<string> {
+  const inPlace = place && (await makePlaceFolder(place));
   if (inPlace !== null) return inPlace;
   const dir = await makeSpoolDir(join(settings.dataDir, 'spool'));
   closers.push(() => rm(dir, { recursive: true, force: true }));
@@ -226,7 +260,9 @@ async function verifyAt(
     log: tools.log,
   });
   closers.push(() => duckdb.close());
-  return verify(manifest, { ...tools, place, spoolDir, duckdb });
+  const keyPlace = manifest.keys && (await openKeyPlace(place, tools, closers));
+  const keys = manifest.keys && keyPlace && (await readKeys(keyPlace, manifest.keys, tools.signal));
+  return verify(manifest, { ...tools, place, spoolDir, duckdb, find: keys?.find });
 }
 
 export function summarize(place: Place, manifest: Manifest): BackupSummary {

@@ -1,12 +1,13 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { madeFolder } from '../../test/folder.ts';
 import { loadSettings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
-import { makeDataDir, untilReachable } from './database.ts';
+import { explainFullDisk, makeDataDir, untilReachable } from './database.ts';
 
 /** Waits for a database, with a clock that only the pauses move. */
 async function wait(env: Record<string, string>, work: () => Promise<unknown>) {
@@ -87,4 +88,21 @@ test('a data folder is made for its user alone, and one that cannot be made is t
     code: 'settings_invalid',
     detail: expect.stringMatching(/^SVC_DATA_DIR: .*ENOTDIR.* give it to the user/),
   });
+});
+
+test('a start blames the disk that is full: its own, or that of the server of DATABASE_URL', async () => {
+  const text = 'could not extend file: No space left on device';
+  const cause = Object.assign(new pg.DatabaseError(text, text.length, 'error'), { code: '53100' });
+  const refused = new AppError('database_unavailable', { detail: text, cause });
+  const ofServer = { dataDir: '/', databaseUrl: 'postgres://nobody:secret@db.example.org/svcctl' };
+  const ofOwn = { dataDir: '/', databaseUrl: undefined };
+  const explain = async (...of: Parameters<typeof explainFullDisk>) =>
+    String(((await explainFullDisk(...of)) as AppError).detail);
+  const theirs = await explain(refused, ofServer);
+  expect(theirs).toContain('the disk of the database at db.example.org:5432 is full');
+  expect(theirs).not.toMatch(/SVC_DATA_DIR|secret/);
+  expect(await explain(refused, ofOwn)).toContain('The disk of SVC_DATA_DIR, /, is full (');
+  const ours = new Error('ENOSPC: no space left on device, write');
+  expect(await explain(ours, ofServer)).toContain('The disk of SVC_DATA_DIR');
+  expect(await explainFullDisk(new Error('other'), ofServer)).toEqual(new Error('other'));
 });

@@ -8,15 +8,30 @@ import type { Log } from '../platform/log.ts';
 import { makeFolders } from '../platform/make-folders.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
-import { describeFault } from '../platform/postgres/errors.ts';
+import { databaseError, describeFault } from '../platform/postgres/errors.ts';
 import { analyzeTable, listGrown } from '../platform/postgres/growth.ts';
 import { databaseOf, openDatabase, placeOf } from '../platform/postgres/open-database.ts';
+import { refuseRestore } from '../platform/restore-mark.ts';
 import { repeat, startLater, type Work } from '../platform/work/repeat.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 import type { Host } from './host.ts';
 
-/** Opens `DATABASE_URL`, or starts the embedded PostgreSQL without one. What must be closed joins `closers`. */
+/**
+ * Opens `DATABASE_URL`, or starts the embedded PostgreSQL without one. What must be closed joins `closers`. Throws
+ * `database_unusable` where a restore into the data folder has not ended.
+ */
 export async function openOwnDatabase(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  signal?: AbortSignal,
+): Promise<Database> {
+  await refuseRestore(settings);
+  return openToRestore(settings, log, closers, signal);
+}
+
+/** The same, for a restore. */
+export async function openToRestore(
   settings: Settings,
   log: Log,
   closers: Closers,
@@ -123,13 +138,20 @@ async function startOwnPostgres(
 }
 
 /**
- * The error of a start: where it says that a disk is full, `database_full`, with the disk of the data folder. That passes
- * by itself once there is room, which a setting that is wrong does not.
+ * The error of a start: where it says that a disk is full, `database_full`, with whose disk that is. It passes by itself
+ * once there is room, which a setting that is wrong does not.
  */
 export async function explainFullDisk(
   error: unknown,
-  { dataDir }: Pick<Settings, 'dataDir'>,
+  { dataDir, databaseUrl }: Pick<Settings, 'dataDir' | 'databaseUrl'>,
 ): Promise<unknown> {
+  const server = databaseError(error);
+  if (databaseUrl !== undefined && server?.code === '53100') {
+    return new AppError('database_full', {
+      detail: `DATABASE_URL: the disk of the database at ${placeOf(databaseUrl)} is full. Make room there, and start again; nothing is damaged. It says: ${server.message}`,
+      cause: error,
+    });
+  }
   const said = error instanceof AppError ? error.detail : String(error);
   if (!/ENOSPC|EDQUOT|No space left on device/.test(said)) return error;
   const disk = await statfs(dataDir).catch(() => null);

@@ -2,6 +2,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { useFolder } from '../../test/folder.ts';
+import { markRestore } from '../platform/restore-mark.ts';
 import { lookAtFolder } from './examine-here.ts';
 
 const dir = useFolder();
@@ -35,6 +36,10 @@ test('a missing key of webhook secrets is a problem where there is a database, a
   const [found] = await look();
   expect(found?.text).toContain(`${join(dir.path, 'secret-key')} is missing`);
   expect(await look({ secretKey })).toMatchObject([{ severity: 'ok' }]);
+  // A restore writes it at its end: nobody is to make another one until then.
+  const restore = await markRestore({ dataDir: dir.path }, { id: 'bkp_1', place: '/mnt' });
+  expect(await look()).toMatchObject([{ severity: 'ok' }]);
+  await restore.remove();
   await writeFile(join(dir.path, 'secret-key'), secretKey, { mode: 0o600 });
   expect(await look()).toMatchObject([{ severity: 'ok' }]);
 });

@@ -12,6 +12,7 @@ import { readPostmaster } from '../platform/postgres/embedded-postmaster.ts';
 import { listNewerMigrations, readJournal } from '../platform/postgres/migrate.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
 import { refuseUnfit } from '../platform/postgres/probe.ts';
+import { findRestore } from '../platform/restore-mark.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 import { isServed } from './announce.ts';
 import { openColdTier } from './cold-tier.ts';
@@ -54,6 +55,8 @@ const checksHere: readonly Check<Here>[] = [
     name: 'database',
     severity: 'critical',
     async look({ settings, open }) {
+      const restore = await findRestore(settings);
+      if (restore !== null) return [{ ...restore, command: 'svcctl restore PLACE' }];
       try {
         await refuseOtherDatabase(settings);
         if (settings.databaseUrl === undefined) return await lookAtOwnPostgres(settings.dataDir);
@@ -122,7 +125,14 @@ export async function lookAtFolder(
   }
   // With DATABASE_URL the check of processes compares the key with the database.
   const isBegun = databaseUrl === undefined && existsSync(join(dataDir, 'postgres', 'PG_VERSION'));
-  if (isBegun && secretKey === undefined && !existsSync(join(dataDir, 'secret-key'))) {
+  // A restore writes the key last.
+  const isRestored = (await findRestore({ dataDir, databaseUrl })) === null;
+  if (
+    isBegun &&
+    isRestored &&
+    secretKey === undefined &&
+    !existsSync(join(dataDir, 'secret-key'))
+  ) {
     return [
       {
         text: `${join(dataDir, 'secret-key')} is missing, the key that webhook secrets in the database of this folder are encrypted with`,

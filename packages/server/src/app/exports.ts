@@ -19,7 +19,7 @@ import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate } from '../kernel/gate.ts';
-import { createDuckDb, type DuckDb, fileLiteral } from '../platform/duckdb.ts';
+import { createDuckDb } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
 import type { Log } from '../platform/log.ts';
@@ -117,50 +117,6 @@ export async function verifyExport(
   { log, ...options }: { log: Log; signal: AbortSignal; onBytes: (bytes: number) => void },
 ): Promise<FileVerdict> {
   const manifest = parseManifest(text);
-  return withDuckDb(log, (tools) => verifyFile(manifest, source, { ...options, ...tools }));
-}
-
-/** What DuckDB tells of a column. Values are text, and cut when they are long. */
-type ColumnSummary = {
-  readonly column: string;
-  readonly type: string;
-  readonly distinct: number;
-  readonly nulls: number;
-  readonly [figure: string]: string | number | null;
-};
-
-/**
- * Summarizes the columns of each of these files of Parquet: about how many values differ, % null, bounds; of numbers mean,
- * deviation, quartiles.
- */
-export async function summarizeFiles(
-  paths: readonly string[],
-  log: Log,
-  signal: AbortSignal,
-): Promise<ColumnSummary[][]> {
-  // One DuckDB for all: to start a process for each file took most of the time of a small bundle.
-  return withDuckDb(log, async ({ duckdb }) => {
-    const summaries: ColumnSummary[][] = [];
-    for (const path of paths) {
-      const columns = await duckdb.run<ColumnSummary>(
-        `select column_name as column, column_type as type, approx_unique::double as "distinct",
-          null_percentage::double as nulls, left(min, 200) as min, left(max, 200) as max, avg as mean,
-          std, q25, q50, q75
-        from (summarize select * from read_parquet(${fileLiteral(path)}, hive_partitioning = false))`,
-        { signal, timeoutMillis: summaryMillis },
-      );
-      summaries.push(columns);
-    }
-    return summaries;
-  });
-}
-
-const summaryMillis = 3_600_000;
-
-async function withDuckDb<T>(
-  log: Log,
-  work: (tools: { duckdb: DuckDb; dir: string }) => Promise<T>,
-): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
   const duckdb = createDuckDb({
     memoryBytes: verifierBytes,
@@ -172,7 +128,7 @@ async function withDuckDb<T>(
     log,
   });
   try {
-    return await work({ duckdb, dir });
+    return await verifyFile(manifest, source, { ...options, duckdb, dir });
   } finally {
     await duckdb.close();
     await rm(dir, { recursive: true, force: true });
@@ -183,7 +139,8 @@ function parseManifest(text: string): Manifest {
   try {
     const { value } = parseJson(Buffer.from(text));
     new Validator().check(manifestSchema, '/')(value);
-    return value as Manifest;
+    const manifest = value as Manifest;
+    if (manifest.format !== 'bundle') return manifest;
   } catch (error) {
     const why = error instanceof AppError ? error.detail : String(error);
     throw new AppError('file_unreadable', {
@@ -191,6 +148,10 @@ function parseManifest(text: string): Manifest {
       cause: error,
     });
   }
+  throw new AppError('file_unreadable', {
+    detail:
+      'A bundle has a manifest for each of its files: unpack it, and verify data/train-00000-of-00001.parquet by manifests/train.json.',
+  });
 }
 
 /** Adds the routes of exports: those that stream and those that create and read jobs. */

@@ -1,8 +1,8 @@
 import { listExportsAsJobs } from '../exports/index.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { addJobRoutes } from '../platform/jobs/listed.ts';
-import { listCountsAsJobs, versionsAsJobs } from '../records/index.ts';
-import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
+import { listCountsAsJobs, listImportsAsJobs, versionsAsJobs } from '../records/index.ts';
+import { runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
 import { listBulkAsJobs, listReplaysAsJobs } from '../webhooks/index.ts';
 import { type Host, routeTools } from './host.ts';
 
@@ -21,7 +21,7 @@ export function addJobs(http: HttpServer, host: Host): void {
       listReplaysAsJobs(db, audit),
       versionsAsJobs,
       listCountsAsJobs(db, audit),
-      importsAsJobs,
+      listImportsAsJobs(db, audit),
     ],
   });
 }

@@ -23,6 +23,7 @@ import { describeFenced } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { listOpenCounts } from '../records/index.ts';
 import {
   findSampledDifferences,
   isOnHold,
@@ -43,6 +44,7 @@ import type { Host, State } from './host.ts';
 export type Looker = Pick<Host, 'settings'> & {
   /** What the service itself finds while it works; a look from outside has none. */
   readonly state?: Pick<State, 'sealFault'>;
+  readonly metrics?: Pick<Host['metrics'], 'isScraped'>;
   readonly db: Pick<Database, 'listSlow'>;
   readonly cold: {
     readonly watch: Pick<StoreWatch, 'state'>;
@@ -53,7 +55,7 @@ export type Looker = Pick<Host, 'settings'> & {
 /** Looks at what features know, and once at what several checks need, within these tenants; null: all of it. */
 export function lookAround(
   db: Queryable,
-  { settings, db: own, cold, state }: Looker,
+  { settings, db: own, cold, state, metrics }: Looker,
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
@@ -79,6 +81,7 @@ export function lookAround(
     sampleCounters: async () => [],
     retention: once(() => readRetentionOverview(db, tenants)),
     exports: () => listOpenExports(db, tenants),
+    counts: () => listOpenCounts(db, tenants),
     schedules: () => listTroubledSchedules(db, tenants),
     overdueRemovals: async () =>
       (await storeStates()).some(removes) ? countOverdue(db, tenants) : 0,
@@ -93,6 +96,7 @@ export function lookAround(
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
     keyFault: () => findKeyFault(db, settings),
     sealFault: () => state?.sealFault ?? null,
+    isScraped: () => metrics?.isScraped() ?? false,
     failingCopy: () => findFailingCopy(db),
     waitingApprovals: () => listWaitingApprovals(db, tenants),
     largeExports: async () =>

@@ -29,10 +29,12 @@ async function readOverview(host: Host, actor: Actor): Promise<Overview> {
     : { webhooks: null, work: [] };
   const isExporter = hasScope(actor, 'analytics:read');
   const exports = isExporter ? await look.exports() : [];
+  const counts = isReader ? await look.counts() : [];
   const troubles = await findTroubles({
     ...look,
     retention: async () => ofRetention,
     exports: async () => exports,
+    counts: async () => counts,
     ...(isExporter ? {} : { schedules: async () => [] }),
     webhooks: async () => troublesOf(webhooks),
     ...(isReader ? {} : hiddenFromOthers),
@@ -41,7 +43,7 @@ async function readOverview(host: Host, actor: Actor): Promise<Overview> {
     ...(isAdmin && tenants === null ? {} : hiddenFromTenants),
   });
   const { retention, work: moves } = ofRetention;
-  const work = [...moves, ...exports, ...retries];
+  const work = [...moves, ...exports, ...counts, ...retries];
   return { at, troubles, records, retention, webhooks, work };
 }
 

@@ -41,7 +41,7 @@ test('a restored database has all rows, its own store and key, and an audit chai
   expect(await contentOf(target.db)).toEqual(before);
   // What readers of Iceberg were told lies in files that no backup has.
   const told = sql`select id from iceberg_snapshots`;
-  expect(await backups.service.db.query(told)).toHaveLength(1);
+  expect(await backups.service.db.query(told)).not.toEqual([]);
   expect(await target.db.query(told)).toEqual([]);
   const months = await backups.service.db.query(monthsSql);
   expect(months).toMatchObject([{ key: expect.stringContaining('PRIMARY KEY') }]);

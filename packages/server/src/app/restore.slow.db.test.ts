@@ -10,6 +10,7 @@ import { createFileStore } from '../platform/objects/file-system.ts';
 import { baseline } from '../platform/postgres/baseline.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate } from '../platform/postgres/migrate.ts';
+import { findRestore } from '../platform/restore-mark.ts';
 import { backUp } from './backup.ts';
 import { restoreBackup } from './restore.ts';
 import { manifestOf, optionsFor, toolsFor } from './testing/backups.ts';
@@ -58,6 +59,7 @@ test('a restore killed after the migrations goes on, but not over new rows', asy
     code: 'database_not_empty',
     detail: expect.stringContaining('leaf_tenants'),
   });
+  expect(await findRestore({ dataDir: target.dataDir, databaseUrl: target.url })).toBeNull();
   await target.db.query(sql`delete from leaf_tenants`);
   expect((await target.restore()).verification.problem_count).toBe(0);
 });
@@ -73,6 +75,12 @@ test('a half restored database serves nobody, and the next restore goes on', asy
     code: 'database_unusable',
     detail: expect.stringContaining('half restored'),
   });
+  // So does the data folder, also to what looks at no database.
+  const tools = toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir });
+  await expect(backUp(tools, optionsFor(backups.place))).rejects.toMatchObject({
+    code: 'database_unusable',
+    detail: expect.stringMatching(/half restored: .* was broken off. Run the same svcctl restore/),
+  });
   const loaded = await target.db.query(
     sql`select path, xmin::text from restored_files order by path`,
   );
@@ -82,6 +90,7 @@ test('a half restored database serves nobody, and the next restore goes on', asy
   expect((await target.restore()).verification.problem_count).toBe(0);
   expect(await contentOf(target.db)).toEqual(await contentOf(backups.service.db));
   expect(await migrate(target.db)).toEqual([]);
+  expect(await findRestore({ dataDir: target.dataDir, databaseUrl: target.url })).toBeNull();
 });
 
 test('with a damaged object the refusal says what works, and --skip-damaged restores the rest', async () => {

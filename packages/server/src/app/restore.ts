@@ -12,9 +12,11 @@ import {
   openKey,
   type Place,
   type RestoredObjects,
+  readKeys,
   readManifest,
   restoreDatabase,
   restoreObjects,
+  unusable,
 } from '../backup/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -27,13 +29,14 @@ import { findKeyring } from '../webhooks/index.ts';
 import {
   type BackupSummary,
   type BackupTools,
+  openKeyPlace,
   openPlaceOf,
   patient,
   refuseCluster,
   summarize,
 } from './backup.ts';
 import { type ColdTier, openColdTier } from './cold-tier.ts';
-import { makeDataDir, openOwnDatabase } from './database.ts';
+import { makeDataDir, openToRestore } from './database.ts';
 
 export type RestoreOptions = BackupChoice & {
   readonly from: string;
@@ -54,6 +57,8 @@ export type Restored = BackupSummary & {
   readonly objects_missing: number;
   /** The keys of objects that are missing or damaged in the backup, and were passed over. */
   readonly objects_damaged: readonly string[];
+  /** The tenants whose keys are gone: nothing of theirs was restored. */
+  readonly tenants_left_out: readonly string[];
   /** Deliveries that a drainer will attempt, also those that the original has made since the backup. */
   readonly deliveries_open: number;
   /** Whether the key that is here opens the secrets of the endpoints. */
@@ -92,6 +97,7 @@ async function makeScratch({ settings }: BackupTools, closers: Closers): Promise
   };
 }
 
+type FoundKeys = Awaited<ReturnType<typeof readKeys>>;
 type Source = { manifest: Manifest; place: Place; options: RestoreOptions; closers: Closers };
 
 async function restoreInto(
@@ -100,12 +106,13 @@ async function restoreInto(
 ): Promise<Restored> {
   const { settings, log, signal, onStep } = tools;
   const secret = await openSecret(settings, manifest, options);
+  const keys = await openKeys({ manifest, place, closers }, tools);
   await makeDataDir(settings);
   if (secret !== null) await refuseOtherKey(settings, secret);
-  const db = await openOwnDatabase(settings, log, closers, signal);
+  const db = await openToRestore(settings, log, closers, signal);
   await refuseCluster(db);
   const cold = await openColdTier(settings, { db, log }, closers);
-  const reading = { place, spoolDir: cold.spoolDir, onStep };
+  const reading = { ...keys, place, into: settings, spoolDir: cold.spoolDir, onStep };
   let objects: RestoredObjects = { brought: 0, missing: 0, damaged: [] };
   const restoring = restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
     const store = patient(cold.store, tools);
@@ -139,6 +146,7 @@ async function restoreInto(
     objects_brought: objects.brought,
     objects_missing: objects.missing,
     objects_damaged: objects.damaged,
+    tenants_left_out: keys.gone.map(({ tenant }) => tenant),
     deliveries_open: await countOpenDeliveries(db),
     secret_key: (await hasKey(db, settings)) ? 'fits' : 'missing',
     verification: await verifyNow(verifying, { requestedBy: 'svcctl restore', signal }),
@@ -203,6 +211,19 @@ async function openSecret(
   throw new AppError('settings_invalid', {
     detail: `SVC_BACKUP_PASSPHRASE is not set, and the backup has the key of webhook secrets under its passphrase. Set it, or run this on a terminal. Without the passphrase put the key into SVC_SECRET_KEY or ${keyFile(settings)}; where both are lost, a new one, and svcctl keys rotate --lost afterwards. Nothing was restored.`,
   });
+}
+
+/** Finds the keys of tenants. Throws `backup_keys_unusable` where the backup has some and nobody says where they lie. */
+async function openKeys(
+  { manifest, place, closers }: Omit<Source, 'options'>,
+  tools: BackupTools,
+): Promise<Partial<FoundKeys> & Pick<FoundKeys, 'gone'>> {
+  if (manifest.keys === undefined) return { gone: [] };
+  const keyPlace = await openKeyPlace(place, tools, closers);
+  if (keyPlace !== undefined) return readKeys(keyPlace, manifest.keys, tools.signal);
+  throw unusable(
+    'What belongs to tenants is encrypted in this backup, and SVC_BACKUP_KEYS, which says where their keys lie, is not set.',
+  );
 }
 
 const keyFile = (settings: Settings) => join(settings.dataDir, 'secret-key');

@@ -1,4 +1,6 @@
 import { endApprovals, pruneAudit } from '../access/index.ts';
+import { openPlace, removeKeys } from '../backup/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { listGoneDeliveries, listGoneDownloads, noteGoneExports } from '../exports/index.ts';
 import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -31,6 +33,7 @@ import {
   moveTenant,
   parseSchedule,
   pruneHistory,
+  removeDueKeys,
   removeObjects,
   scheduleVerification,
   startRunner,
@@ -64,6 +67,7 @@ export function createRetention(host: Host): Retention {
     pace: paceOf('moves'),
     turns: createGate(tenantsAtOnce),
     onGone,
+    removeKeys: keyRemoval(settings),
   };
   const startRuns = () =>
     startRunner(db, {
@@ -93,7 +97,11 @@ export function createRetention(host: Host): Retention {
         await sweepSnapshots(mover, { log, signal, now: systemClock });
       },
       removeObjects: async (signal) => {
-        await removeObjects(mover, signal);
+        try {
+          await removeObjects(mover, signal);
+        } finally {
+          await removeDueKeys(mover, signal);
+        }
       },
       schedule,
       async onScheduled(connection) {
@@ -128,6 +136,19 @@ export function createRetention(host: Host): Retention {
   };
 }
 
+/** Removes keys of tenants from the place that backups take them from; undefined where there is none. */
+function keyRemoval({ backupKeys }: Settings): MoverContext['removeKeys'] {
+  if (backupKeys === undefined) return undefined;
+  return async (key, signal) => {
+    const place = await openPlace(backupKeys, process.cwd());
+    try {
+      return await removeKeys(place, key, signal);
+    } finally {
+      await place.close();
+    }
+  };
+}
+
 /** An erasure names so many of each at most. */
 const mostNamed = 100;
 
@@ -136,16 +157,18 @@ export async function onGone(connection: Connection, gone: Gone): Promise<GoneEf
   const tagsRemoved = await removeErasedTags(connection, gone);
   const versions = await noteGoneRecords(connection, gone);
   const exports = await noteGoneExports(connection, gone);
-  await endCountsOf(connection, gone);
-  const counts = { tagsRemoved, versionsChanged: versions.length, exportsRemoved: exports.length };
-  if (gone.kind !== 'erase') return counts;
+  const counts = await endCountsOf(connection, gone);
+  const sums = { tagsRemoved, versionsChanged: versions.length, exportsRemoved: exports.length };
+  if (gone.kind !== 'erase') return sums;
   // They are listed last: until its job is ended a run may still begin to deliver. To others the job is completed until
   // the commit, so what somebody begins to download between these lists and the commit is in no receipt, only in the
   // audit log.
   const delivered = await listGoneDeliveries(connection, gone);
   const downloads = await listGoneDownloads(connection, gone);
   return {
-    ...counts,
+    ...sums,
+    countsEnded: counts.length,
+    counts: counts.slice(0, mostNamed),
     versions: versions.slice(0, mostNamed),
     exports: exports.slice(0, mostNamed),
     downloads: downloads.slice(0, mostNamed),

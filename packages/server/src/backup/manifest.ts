@@ -3,7 +3,10 @@ import { AppError } from '../kernel/errors.ts';
 import type { Triple } from '../records/segments.ts';
 import type { SealedKey } from './sealed-key.ts';
 
-/** Rows in one file of the place: what COPY writes, or lines of JSON, packed by Brotli; by gzip where its key says so. */
+/**
+ * Rows in one file of the place: what COPY writes, or lines of JSON, packed by Brotli; by gzip where its key says so, and
+ * in frames of a tenant's rows that its key encrypts (`seal.ts`) where it ends with `.sealed`.
+ */
 export type PackedFile = {
   readonly key: string;
   readonly rows: number;
@@ -38,12 +41,20 @@ export type SavedObject = {
   readonly sha256: string;
   readonly tenant: string;
   readonly records: Triple | null;
+  /**
+   * Where it is encrypted by the tenant's key: the id of that, and what the object is without it, encrypted, too. Its
+   * size and SHA-256 are those of the encrypted file then.
+   */
+  readonly sealed?: { readonly key: string; readonly about: string };
 };
+
+/** What `sealed.about` says. */
+export type PlainObject = Pick<SavedObject, 'size_bytes' | 'sha256' | 'records'>;
 
 /** Everything that a backup consists of. It is written when all of it is in its place, and never changed. */
 export type Manifest = {
-  /** In the first form, all files are packed by gzip. */
-  readonly format: 1 | typeof manifestFormat;
+  /** In the first form, all files are packed by gzip; only in the third does it have keys. */
+  readonly format: 1 | 2 | typeof manifestFormat;
   readonly id: string;
   /** Which database it is of: see `findDatabaseId`. */
   readonly database: string;
@@ -67,7 +78,15 @@ export type Manifest = {
   /** How far the audit log was, `place:hash`. */
   readonly audit_head: string;
   readonly secret_key: SealedKey | null;
+  /** The keys by which what belongs to tenants is encrypted. Absent where nothing is. */
+  readonly keys?: SavedKeys;
 };
+
+/** The key of a tenant as a manifest names it: where it lies, and what names it in frames. */
+export type SavedKey = { readonly tenant: string; readonly name: string; readonly id: string };
+
+/** The keys of a backup: the place where they lie, as its marker names it, and those of tenants. */
+export type SavedKeys = { readonly place: string; readonly tenants: readonly SavedKey[] };
 
 export type SavedSequence = {
   readonly table: string;
@@ -75,10 +94,10 @@ export type SavedSequence = {
   readonly next: number;
 };
 
-const manifestFormat = 2;
+const manifestFormat = 3;
 
 export function newManifest(parts: Omit<Manifest, 'format'>): Manifest {
-  return { format: manifestFormat, ...parts };
+  return { format: parts.keys === undefined ? 2 : manifestFormat, ...parts };
 }
 
 /** Which backup is meant. */
@@ -88,9 +107,12 @@ export function manifestKey({ id, database }: BackupName): string {
   return `${folderOf('backups', database)}/${id}/manifest.json`;
 }
 
-/** The key of an object in a place. All backups of a database share the objects. */
-export function objectKey(database: string, key: string): string {
-  return `${folderOf('objects', database)}/${key}`;
+/** The key of an object in a place. All backups of a database share the objects; one of another key is another object. */
+export function objectKey(
+  database: string,
+  { key, sealed }: Pick<SavedObject, 'key' | 'sealed'>,
+): string {
+  return `${folderOf('objects', database)}/${key}${sealed === undefined ? '' : `.${sealed.key}`}`;
 }
 
 /**

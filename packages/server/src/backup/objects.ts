@@ -7,26 +7,29 @@ import { type Manifest, objectKey, type SavedObject, type Step } from './manifes
 import { isIntact, type Place } from './place.ts';
 import { eachObject, type ObjectRow } from './queries.ts';
 import { damaged, openLocally, pagesOfObjects, type ReadTools } from './read-files.ts';
+import { bringSealed, openUnsealed, plainOf } from './seal-objects.ts';
+import type { TenantKeys } from './tenant-keys.ts';
 
 const objectsAtOnce = 8;
 
 export type ObjectSaver = {
   /**
-   * Brings all objects that the database refers to into the place. Returns the pages of rows as they come, each when its
-   * objects are in the place. What becomes of one that is missing or damaged, `onLacking` decides: it throws, or it is
+   * Brings all objects that the database refers to into the place. Returns pages of what is saved as they come, each when
+   * its objects are in the place. What becomes of one that is missing or damaged, `onLacking` decides: it throws, or it is
    * in no page.
    */
   save(
     db: Queryable,
     options: { onLacking: (row: ObjectRow, fault: Error) => void; signal: AbortSignal },
-  ): AsyncGenerator<ObjectRow[]>;
+  ): AsyncGenerator<SavedObject[]>;
   /** How many bytes of objects were brought so far. */
   newBytes(): number;
 };
 
 /**
- * `sizes` says what the place holds, by key, and `trusted` which objects of it, as texts of `trustText`, need not be read
- * to know that they are what they should be. Any other object was read in this run, and its SHA-256 compared.
+ * `sizes` says what the place holds, by key, and `trusted` which objects of it, by texts of `trustText`, need not be read
+ * to know that they are what they should be, with the SHA-256 of their files. Any other object was read in this run, and
+ * its SHA-256 compared.
  */
 export function createObjectSaver(tools: {
   readonly source: ObjectStore;
@@ -34,28 +37,46 @@ export function createObjectSaver(tools: {
   readonly database: string;
   readonly spoolDir: string;
   readonly sizes: Map<string, number>;
-  readonly trusted: ReadonlySet<string>;
+  readonly trusted: ReadonlyMap<string, string>;
+  /** By which objects of tenants are encrypted, if they are. */
+  readonly keys: TenantKeys | undefined;
   readonly onObject: (bytes: number) => void;
 }): ObjectSaver {
   const { source, place, database, spoolDir, sizes, trusted } = tools;
   /** What this run has brought or read already. */
-  const done = new Set<string>();
+  const done = new Map<string, SavedObject>();
   let newBytes = 0;
 
-  async function bring(row: ObjectRow, signal: AbortSignal): Promise<void> {
-    const target = objectKey(database, row.key);
-    if (done.has(row.key)) return;
+  async function bring(row: ObjectRow, signal: AbortSignal): Promise<SavedObject> {
+    const key = (await tools.keys?.of(row.tenant)) ?? null;
+    const text = trustText(row, key?.id);
+    // Of what a move writes the records are told once it is a segment.
+    const told = `${text}\n${row.digest ?? ''}`;
+    const known = done.get(told);
+    if (known !== undefined) return known;
+    const plain = toSaved(row);
+    const own = { ...tools, signal, trusted: trusted.get(text) };
+    const { saved, newBytes: more } =
+      key === null ? await bringPlain(plain, own) : await bringSealed(plain, key, own);
+    newBytes += more;
+    done.set(told, saved);
+    return saved;
+  }
+
+  async function bringPlain(
+    saved: SavedObject,
+    { trusted, signal }: { trusted: string | undefined; signal: AbortSignal },
+  ) {
+    const target = objectKey(database, saved);
     const isThere =
-      sizes.get(target) === row.size_bytes &&
-      (trusted.has(trustText(row)) || (await isIntact(place, { ...row, key: target }, signal)));
-    if (!isThere) {
-      const from = { store: source, key: row.key };
-      const to = { store: place, key: target };
-      await copyObject({ from, to, object: row }, { spoolDir, signal });
-      sizes.set(target, row.size_bytes);
-      newBytes += row.size_bytes;
-    }
-    done.add(row.key);
+      sizes.get(target) === saved.size_bytes &&
+      (trusted !== undefined || (await isIntact(place, { ...saved, key: target }, signal)));
+    if (isThere) return { saved, newBytes: 0 };
+    const from = { store: source, key: saved.key };
+    const to = { store: place, key: target };
+    await copyObject({ from, to, object: saved }, { spoolDir, signal });
+    sizes.set(target, saved.size_bytes);
+    return { saved, newBytes: saved.size_bytes };
   }
 
   return {
@@ -66,9 +87,9 @@ export function createObjectSaver(tools: {
         const brought = await sideBySide(
           page,
           { atOnce: objectsAtOnce, signal },
-          async (row, own): Promise<ObjectRow[]> => {
+          async (row, own): Promise<SavedObject[]> => {
             try {
-              await bring(row, own);
+              return [await bring(row, own)];
             } catch (error) {
               if (!isObjectFault(error)) throw error;
               onLacking(row, error);
@@ -76,7 +97,6 @@ export function createObjectSaver(tools: {
             } finally {
               tools.onObject(row.size_bytes);
             }
-            return [row];
           },
         );
         yield brought.flat();
@@ -85,13 +105,17 @@ export function createObjectSaver(tools: {
   };
 }
 
-/** Names an object with its content, as far as its reference tells it. */
-export function trustText({
-  key,
-  size_bytes,
-  sha256,
-}: Pick<ObjectRow, 'key' | 'size_bytes' | 'sha256'>) {
-  return `${key}\n${size_bytes}\n${sha256}`;
+/** Names an object with its content, as far as its reference tells it, and with the key that encrypts it. */
+export function trustText(
+  { key, size_bytes, sha256 }: Pick<SavedObject, 'key' | 'size_bytes' | 'sha256'>,
+  sealedBy = '',
+): string {
+  return `${key}\n${size_bytes}\n${sha256}\n${sealedBy}`;
+}
+
+export function toSaved({ count, bytes, digest, ...object }: ObjectRow): SavedObject {
+  const isSegment = count !== null && bytes !== null && digest !== null;
+  return { ...object, records: isSegment ? { count, bytes, digest } : null };
 }
 
 /** The 500 `segment_damaged` of a backup that would lack this object. */
@@ -115,7 +139,8 @@ const atOnce = 8;
 
 /**
  * Puts the objects of a backup under their keys into a store, those that are not there. With `mayWrite` false it only
- * counts them: the store is another database's. Throws `backup_damaged`, unless `skipsDamaged`.
+ * counts them: the store is another database's. Those of tenants whose keys are gone are left out. Throws
+ * `backup_damaged`, unless `skipsDamaged`.
  */
 export async function restoreObjects(
   manifest: Manifest,
@@ -127,11 +152,12 @@ export async function restoreObjects(
   const total = manifest.objects.count;
   let [brought, missing, done, bytes] = [0, 0, 0, 0];
   const restore = async (object: SavedObject) => {
-    const found = await store.head(object.key, signal);
-    if (found?.sizeBytes !== object.size_bytes) {
+    const plain = plainOf(object, tools.find);
+    const found = plain && (await store.head(object.key, signal));
+    if (plain !== null && found?.sizeBytes !== plain.size_bytes) {
       if (mayWrite) {
-        const key = objectKey(manifest.database, object.key);
-        const fault = await bring(object, { ...tools, key });
+        const key = objectKey(manifest.database, object);
+        const fault = await bring(object, plain, { ...tools, key });
         if (fault === null) brought += 1;
         else if (skipsDamaged) skipped.push(object.key);
         else throw damaged(place, key, 'is missing or is not what was written', fault);
@@ -150,11 +176,22 @@ export async function restoreObjects(
 /** Returns what is wrong with the object of the backup; null when it lies in the store now. */
 async function bring(
   object: SavedObject,
-  { place, store, key, ...tools }: ReadTools & { store: ObjectStore; key: string },
+  plain: SavedObject,
+  { store, key, ...tools }: ReadTools & { store: ObjectStore; key: string },
 ): Promise<Error | null> {
+  const { place, find, signal } = tools;
   const from = { store: place, key };
   try {
-    await copyObject({ from, to: { store, key: object.key }, object }, tools);
+    if (object.sealed === undefined || find === undefined) {
+      await copyObject({ from, to: { store, key: object.key }, object }, tools);
+      return null;
+    }
+    const { path, release } = await openUnsealed({ key, plain }, { ...tools, find });
+    try {
+      await store.put(object.key, path, signal, { mayTake: true });
+    } finally {
+      await release();
+    }
     return null;
   } catch (error) {
     if (isObjectFault(error)) return error;

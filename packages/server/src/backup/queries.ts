@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { type Applied, replaced } from '../platform/postgres/baseline.ts';
+import type { TableOwner } from '../platform/postgres/copy.ts';
 import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import type { Triple } from '../records/segments.ts';
 import type { RecordMonth, SavedSequence } from './manifest.ts';
@@ -148,6 +149,41 @@ export async function describeTables(
     from unnest(${names}::text[]) with ordinality as given(name, number)
     join pg_class class on class.oid = to_regclass(given.name)
     order by given.number`);
+}
+
+/** Tables that stay readable whoever was erased: proofs of what was done, as a chain that lacks no entry. */
+const nobodys: readonly string[] = ['audit_log', 'erasures'];
+
+/** Whose the rows of a table are, in SQL, and what it must be joined with to know; null when they are no tenant's. */
+export function ownerOf({ name, columns }: LiveTable): TableOwner | null {
+  if (nobodys.includes(name)) return null;
+  const endpoint = columns.includes('endpoint_id');
+  const delivery = !endpoint && columns.includes('delivery_id');
+  const owners = [
+    ...(columns.includes('tenant') ? ['t.tenant'] : []),
+    ...(endpoint ? ['e.tenant'] : delivery ? ['d.tenant'] : []),
+  ];
+  if (owners.length === 0) return null;
+  const join = endpoint
+    ? 'left join webhook_endpoints e on e.id = t.endpoint_id'
+    : delivery
+      ? 'left join deliveries d on d.lane = t.lane and d.id = t.delivery_id'
+      : '';
+  return { owner: `coalesce(${owners.join(', ')})`, join };
+}
+
+/** The tenants that were erased whole, with the moment of it in microseconds, which names the key of what came after. */
+export async function listEndedKeys(db: Queryable): Promise<Map<string, string>> {
+  const rows = await db.query<{ tenant: string; ended: string }>(sql`
+    select tenant, max((extract(epoch from backup_key_ended_at) * 1000000)::bigint)::text as ended from erasures where backup_key_ended_at is not null group by tenant`);
+  return new Map(rows.map(({ tenant, ended }) => [tenant, ended]));
+}
+
+/** Most tenants that have anything: the keys of others are found when their rows come. */
+export async function listTenants(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ tenant: string }>(sql`
+    select tenant from leaf_tenants where tenant not in ('', '*') union select tenant from webhook_endpoints`);
+  return rows.map(({ tenant }) => tenant);
 }
 
 /** The columns whose values come from a sequence, and what it gives out next. */

@@ -6,6 +6,7 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
 import {
   fromFileSystem,
+  isObjectFault,
   ObjectMissing,
   type ObjectStore,
   systemCode,
@@ -20,12 +21,16 @@ import {
   type SavedObject,
 } from './manifest.ts';
 import { listBackups, type Place, readManifest, toPlaceError } from './place.ts';
+import type { FindKey } from './seal.ts';
+import { openRows } from './seal-rows.ts';
 
 export type ReadTools = {
   readonly place: Place;
   /** Files of a place that is no file system are fetched into this folder. */
   readonly spoolDir: string;
   readonly signal: AbortSignal;
+  /** Finds the keys of tenants. Without it, nothing that they encrypt is read. */
+  readonly find?: FindKey | undefined;
 };
 
 const chunkBytes = 256 * 1024;
@@ -33,11 +38,19 @@ const chunkBytes = 256 * 1024;
 /**
  * Reads the rows of a file, unpacked. Throws `backup_damaged` when the file is missing or is not what was written, before
  * the first row: Brotli makes other rows of a byte that was changed. When the rows are not as many as were written it
- * throws behind the last one: whoever does something with them must be able to undo it.
+ * throws behind the last one: whoever does something with them must be able to undo it. `onLeftOut` is told of rows of
+ * tenants whose keys are gone.
  */
-export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenerator<Buffer> {
-  const { place, signal } = tools;
+export async function* readRows(
+  file: PackedFile,
+  tools: ReadTools & { onLeftOut?: (rows: number) => void },
+): AsyncGenerator<Buffer> {
+  const { place, signal, find = () => null } = tools;
   let rows = 0;
+  const onLeftOut = (left: number) => {
+    rows += left;
+    tools.onLeftOut?.(left);
+  };
   let local: Awaited<ReturnType<typeof openLocally>> | undefined;
   try {
     local = await openLocally(place, file.key, tools);
@@ -47,10 +60,11 @@ export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenera
     if (size !== file.size_bytes || sha256 !== file.sha256) {
       throw damaged(place, file.key, `has ${size} bytes and the SHA-256 ${sha256}`);
     }
-    const packed = createReadStream(path, { highWaterMark: chunkBytes });
-    const open = file.key.endsWith('.gz') ? createGunzip : createBrotliDecompress;
-    const unpacker = open({ chunkSize: chunkBytes });
-    for await (const chunk of transformed(packed, unpacker, { signal })) {
+    const chunks = file.key.endsWith('.sealed')
+      ? openRows(path, { find, onLeftOut })
+      : unpacked(path, file.key, signal);
+    for await (const chunk of chunks) {
+      signal.throwIfAborted();
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) rows += 1;
       yield chunk;
     }
@@ -60,12 +74,19 @@ export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenera
     const code = systemCode(error);
     const isMissing = error instanceof ObjectMissing || code === 'ENOENT' || code === 'ENOTDIR';
     if (isMissing) throw damaged(place, file.key, 'is missing', error);
+    if (isObjectFault(error)) throw damaged(place, file.key, 'cannot be decrypted', error);
     throw toPlaceError(fromFileSystem(error, `${file.key} cannot be read from ${place.location}`));
   } finally {
     await local?.release();
   }
   if (rows !== file.rows)
     throw damaged(place, file.key, `has ${rows} rows instead of ${file.rows}`);
+}
+
+function unpacked(path: string, key: string, signal: AbortSignal): AsyncIterable<Buffer> {
+  const packed = createReadStream(path, { highWaterMark: chunkBytes });
+  const open = key.endsWith('.gz') ? createGunzip : createBrotliDecompress;
+  return transformed(packed, open({ chunkSize: chunkBytes }), { signal });
 }
 
 export function damaged(place: Place, key: string, what: string, cause?: unknown): AppError {
@@ -132,8 +153,8 @@ export async function* eachNeeded(
   tools: ReadTools,
 ): AsyncGenerator<{ key: string; size_bytes: number }> {
   yield* filesOf(manifest);
-  for await (const { key, size_bytes } of eachSavedObject(manifest, tools)) {
-    yield { key: objectKey(manifest.database, key), size_bytes };
+  for await (const object of eachSavedObject(manifest, tools)) {
+    yield { key: objectKey(manifest.database, object), size_bytes: object.size_bytes };
   }
 }
 

@@ -43,6 +43,37 @@ export async function listRestoredFiles(db: Queryable): Promise<string[]> {
   return rows.map(({ path }) => path);
 }
 
+const leftOut = 'keys/';
+
+/** Notes the ids of keys that are gone, beside the files, for the time of the restore. */
+export async function noteLeftOut(db: Queryable, ids: readonly string[]): Promise<void> {
+  await db.query(
+    sql`insert into restored_files (path) select ${leftOut} || id from unnest(${ids}::text[]) id`,
+  );
+}
+
+export async function listLeftOut(db: Queryable): Promise<string[]> {
+  const paths = await listRestoredFiles(db);
+  return paths
+    .flatMap((path) => (path.startsWith(leftOut) ? [path.slice(leftOut.length)] : []))
+    .sort();
+}
+
+/** Has the hours and days of all tenants together be those of the tenants that are there. */
+export async function sumStoredAnew(db: Queryable): Promise<void> {
+  await db.query(sql`
+    update stored_hours whole set (count, bytes) = (
+      select coalesce(sum(count), 0), coalesce(sum(bytes), 0) from stored_hours s
+      where s.hour = whole.hour and s.tenant <> '')
+    where tenant = ''`);
+  await db.query(sql`
+    update stored_days whole set (count, bytes, hot_count, hot_bytes, cold_count, cold_bytes) = (
+      select coalesce(sum(count), 0), coalesce(sum(bytes), 0), sum(hot_count), sum(hot_bytes), sum(cold_count),
+        sum(cold_bytes)
+      from stored_days s where s.day = whole.day and s.tenant <> '')
+    where tenant = ''`);
+}
+
 /** Notes a file in the transaction that stores its rows. */
 export async function noteRestoredFile(db: Queryable, path: string): Promise<void> {
   await db.query(sql`insert into restored_files (path) values (${path})`);

@@ -16,15 +16,24 @@ import {
   readJournal,
   readMigrations,
 } from '../platform/postgres/migrate.ts';
+import { type DataPlace, markRestore } from '../platform/restore-mark.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { partitionName } from '../records/index.ts';
-import type { Manifest, PackedFile, Step } from './manifest.ts';
+import type { Manifest, PackedFile, SavedKey, Step } from './manifest.ts';
 import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
 import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
+import { unusable } from './tenant-keys.ts';
 
-type RestoreTools = ReadTools & { readonly db: Database; readonly onStep: (step: Step) => void };
+type RestoreTools = ReadTools & {
+  readonly db: Database;
+  /** The data folder that is marked as amid the restore until the database is whole. */
+  readonly into: DataPlace;
+  /** The keys that are gone: what is theirs is left out. */
+  readonly gone: readonly SavedKey[];
+  readonly onStep: (step: Step) => void;
+};
 
 /** So many files are loaded side by side. */
 const connections = 3;
@@ -57,9 +66,36 @@ async function restoreAlone(
   tools: RestoreTools,
   beforeEnd: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  const { db, into, place } = tools;
+  const isBegun = await checkTarget(manifest, db);
+  const { id, taken_at: takenAt, records, size_bytes: sizeBytes } = manifest;
+  const mark = await markRestore(into, { id, place: place.location });
+  try {
+    await fill(manifest, { ...tools, isBegun, beforeEnd });
+  } catch (error) {
+    // Where nothing has begun, the folder is as it was.
+    const open = await findOpenRestore(db).catch(() => id);
+    await (open === undefined ? mark.remove() : mark.breakOff()).catch(() => {});
+    throw error;
+  }
+  // The database says itself that it is half restored, until this commit: whatever is lost of it, the mark is not left.
+  await mark.remove();
+  await db.transaction((connection) =>
+    restoring.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
+  );
+}
+
+async function fill(
+  manifest: Manifest,
+  {
+    isBegun,
+    beforeEnd,
+    ...tools
+  }: RestoreTools & { isBegun: boolean; beforeEnd: (signal: AbortSignal) => Promise<void> },
+): Promise<void> {
   const { db, signal, place } = tools;
   const { id, taken_at: takenAt } = manifest;
-  const isBegun = await checkTarget(manifest, db);
+  const goneIds = tools.gone.map((key) => key.id).sort();
   const only = new Set(namesOf(manifest.migrations));
   await migrate(db, signal, { only, isRestoring: true });
   const tables = await queries.describeTables(
@@ -72,9 +108,11 @@ async function restoreAlone(
     await db.transaction(async (connection) => {
       await refuseFilled(connection, names);
       await restoring.beginRestore(connection, names, { id, place: place.location, takenAt });
+      await restoring.noteLeftOut(connection, goneIds);
     });
-  }
+  } else await refuseOtherKeys(db, goneIds);
   await loadTables(manifest, tables, tools);
+  if (goneIds.length > 0) await restoring.sumStoredAnew(db);
   for (const sequence of manifest.sequences) await queries.setSequence(db, sequence);
   await db.withConnection(async (connection) => {
     // Months of records were looked at when they were whole.
@@ -84,10 +122,6 @@ async function restoreAlone(
   });
   await beforeEnd(signal);
   await migrate(db, signal, { isRestoring: true });
-  const { records, size_bytes: sizeBytes } = manifest;
-  await db.transaction((connection) =>
-    restoring.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
-  );
 }
 
 function namesOf(migrations: readonly Applied[]): string[] {
@@ -133,6 +167,15 @@ async function checkTarget({ id, migrations, tables }: Manifest, db: Database): 
   const names = tables.map(({ name }) => name);
   await refuseFilled(db, await restoring.listPresent(db, names));
   return false;
+}
+
+/** Of a tenant all is restored or nothing, also where a restore goes on after a kill. */
+async function refuseOtherKeys(db: Database, goneIds: readonly string[]): Promise<void> {
+  const noted = await restoring.listLeftOut(db);
+  if (noted.join() === goneIds.join()) return;
+  throw unusable(
+    'Since this restore began, keys of tenants were removed, or put back. Restore into another, empty database.',
+  );
 }
 
 /** What the migrations put into new tables. */
@@ -242,10 +285,14 @@ async function load({ table, columns, file, month }: Load, tools: RestoreTools):
     await restoring.allowLongLoads(connection);
     if (table.has_triggers) await restoring.switchTriggers(connection, into, 'disable');
     if (isFrozen) await restoring.emptyTable(connection, into);
-    const rows = readRows(file, tools);
+    let leftOut = 0;
+    const onLeftOut = (more: number) => {
+      leftOut += more;
+    };
+    const rows = readRows(file, { ...tools, onLeftOut });
     const target = { table: into, columns, isFrozen };
     const count = await copyIntoTable(connection, target, rows, signal);
-    if (count !== file.rows)
+    if (count + leftOut !== file.rows)
       throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
     if (table.has_triggers) await restoring.switchTriggers(connection, into, 'enable');
     await restoring.noteRestoredFile(connection, file.key);

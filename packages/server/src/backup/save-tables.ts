@@ -7,7 +7,8 @@ import { isSameTriple } from '../records/segments.ts';
 import { folderOf, type Manifest, type SavedTable, type TablePart } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
-import { type LiveTable, listMonths, sumMonth } from './queries.ts';
+import { type LiveTable, listMonths, ownerOf, sumMonth } from './queries.ts';
+import type { TenantKeys } from './tenant-keys.ts';
 
 export const recordsTable = 'enrichment_records';
 /** So many tables or months are read side by side: packing takes more CPU time than PostgreSQL does. */
@@ -21,6 +22,8 @@ type Options = {
   /** The backup whose files are taken for the months that have not changed; null for none. */
   readonly former: Manifest | null;
   readonly isTrusting: boolean;
+  /** By which the rows of tenants are encrypted, if they are. */
+  readonly keys: TenantKeys | undefined;
   readonly fileBytes?: number | undefined;
   /** Is told of the records that are done. */
   readonly onRecords: (rows: number) => void;
@@ -73,10 +76,12 @@ async function savePart(
       options.onRecords(former.rows);
       return { part: former, newBytes: 0 };
     }
-    const copy = copyTable(connection, { table: source, columns: table.columns });
+    const owned = options.keys === undefined ? null : ownerOf(table);
+    const copy = copyTable(connection, { table: source, columns: table.columns, owned });
     const pack = async () => {
       const { files, newBytes } = await packRows(copy, {
         ...options,
+        keys: owned === null ? undefined : options.keys,
         folder: `${folderOf('tables', options.database)}/${table.name}`,
         // A row may refer to another one of its table, so all of them are loaded at once.
         fileBytes: table.refers_to.length > 0 ? Number.POSITIVE_INFINITY : options.fileBytes,

@@ -15,7 +15,7 @@ import {
   type Step,
 } from './manifest.ts';
 import { markPlace, type OwnMark } from './mark.ts';
-import { createObjectSaver, lacking, type ObjectSaver, trustText } from './objects.ts';
+import { createObjectSaver, lacking, type ObjectSaver, toSaved, trustText } from './objects.ts';
 import { packRows } from './pack-rows.ts';
 import {
   type ListedBackup,
@@ -30,13 +30,17 @@ import { prune } from './prune.ts';
 import * as queries from './queries.ts';
 import { eachNeeded, eachSavedObject } from './read-files.ts';
 import { saveTables } from './save-tables.ts';
+import { plainOf } from './seal-objects.ts';
 import type { SealedKey } from './sealed-key.ts';
+import { openTenantKeys, type TenantKeys } from './tenant-keys.ts';
 
 type SaveTools = {
   readonly db: Database;
   /** The store of cold data. */
   readonly source: ObjectStore;
   readonly place: Place;
+  /** Where the keys of tenants lie; without it nothing is encrypted by tenant. */
+  readonly keyPlace?: Place | undefined;
   readonly spoolDir: string;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -150,8 +154,10 @@ async function write(
   { id, database, newest, mark }: Run,
 ): Promise<Omit<Saved, 'removed'>> {
   const { place, spoolDir, signal } = tools;
-  const former = await readFormer(tools, options, newest);
-  const { snapshot, saver, objects } = await saveObjects(tools, options, { database, former });
+  const keys = await openKeys(tools, newest);
+  const former = await readFormer(tools, options, { newest, keys });
+  const begun = { database, former, keys };
+  const { snapshot, saver, objects } = await saveObjects(tools, options, begun);
   try {
     const [live, migrations, records, auditHead] = await snapshot.read(async (connection) => [
       await queries.describeTables(connection, await listSavedTables()),
@@ -165,6 +171,7 @@ async function write(
       database,
       former: former.manifest,
       isTrusting: former.isTrusting,
+      keys,
       fileBytes: options.fileBytes,
       onRecords(more) {
         rows += more;
@@ -189,6 +196,7 @@ async function write(
       size_bytes: objects.size_bytes + files.reduce((sum, file) => sum + file.size_bytes, 0),
       audit_head: auditHead,
       secret_key: options.secretKey,
+      ...(keys === undefined ? {} : { keys: await keys.settle() }),
     });
     await mark.assertOwn(signal);
     await lookAtAll(manifest, tools);
@@ -263,7 +271,7 @@ async function lookAtAll(manifest: Manifest, tools: SaveTools): Promise<void> {
 async function saveObjects(
   tools: SaveTools,
   { allowsMissing }: SaveOptions,
-  { database, former }: { database: string; former: Former },
+  { database, former, keys }: { database: string; former: Former; keys: TenantKeys | undefined },
 ): Promise<{ snapshot: Snapshot; saver: ObjectSaver; objects: Manifest['objects'] }> {
   const { db, place, signal } = tools;
   const total = await queries.countObjects(db);
@@ -273,6 +281,7 @@ async function saveObjects(
     database,
     sizes: await listSizes(place, `${folderOf('objects', database)}/`, signal),
     trusted: former.objects,
+    keys,
     onObject(sizeBytes) {
       done += 1;
       bytes += sizeBytes;
@@ -303,6 +312,7 @@ async function saveObjects(
 
   function listObjects(snapshot: Snapshot, holding: AbortSignal): Promise<Manifest['objects']> {
     return snapshot.read(async (connection) => {
+      await keys?.begin(connection);
       const sums = { count: 0, size_bytes: 0 };
       const missing: SavedObject[] = [];
       const onLacking = (row: queries.ObjectRow, fault: Error) => {
@@ -313,7 +323,7 @@ async function saveObjects(
         for await (const page of saver.save(connection, { onLacking, signal: holding })) {
           sums.count += page.length;
           for (const { size_bytes } of page) sums.size_bytes += size_bytes;
-          yield Buffer.from(page.map((row) => `${JSON.stringify(toSaved(row))}\n`).join(''));
+          yield Buffer.from(page.map((object) => `${JSON.stringify(object)}\n`).join(''));
         }
       }
       const folder = `${folderOf('tables', database)}/objects`;
@@ -324,15 +334,11 @@ async function saveObjects(
   }
 }
 
-function toSaved({ count, bytes, digest, ...object }: queries.ObjectRow): SavedObject {
-  const isSegment = count !== null && bytes !== null && digest !== null;
-  return { ...object, records: isSegment ? { count, bytes, digest } : null };
-}
-
 /** What is not read again: the months of a manifest, objects, and files that lie there under the names of what is saved. */
 type Former = {
   readonly manifest: Manifest | null;
-  readonly objects: ReadonlySet<string>;
+  /** The SHA-256 of their files, by `trustText`. */
+  readonly objects: ReadonlyMap<string, string>;
   readonly isTrusting: boolean;
 };
 
@@ -340,18 +346,41 @@ type Former = {
 async function readFormer(
   tools: SaveTools,
   { isIncremental }: SaveOptions,
-  newest: ListedBackup | undefined,
+  { newest, keys }: { newest: ListedBackup | undefined; keys: TenantKeys | undefined },
 ): Promise<Former> {
-  const objects = new Set<string>();
-  const none = { manifest: null, objects: new Set<string>(), isTrusting: isIncremental };
+  const objects = new Map<string, string>();
+  const none = { manifest: null, objects: new Map<string, string>(), isTrusting: isIncremental };
   if (!isIncremental || newest === undefined) return none;
   try {
     const manifest = await readManifest(tools.place, newest, tools.signal);
-    for await (const object of eachSavedObject(manifest, tools)) objects.add(trustText(object));
-    return { manifest, objects, isTrusting: true };
+    const isKept = manifest.keys === undefined ? undefined : await keys?.areKept(manifest.keys);
+    for await (const object of eachSavedObject(manifest, tools)) {
+      const plain = plainOf(object, keys?.find);
+      if (plain !== null) objects.set(trustText(plain, object.sealed?.key), object.sha256);
+    }
+    // Months are encrypted now, or are no more, or by keys that are lost: then they are written anew.
+    const isUsable = (manifest.keys === undefined) === (keys === undefined) && isKept !== false;
+    return { manifest: isUsable ? manifest : null, objects, isTrusting: true };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'backup_damaged') throw error;
     tools.onWarning(`The last backup is damaged, so this one reads all again. ${error.detail}`);
     return { ...none, isTrusting: false };
   }
+}
+
+/** Opens the keys of tenants, those of the newest backup if it has any; undefined where nothing is encrypted. */
+async function openKeys(
+  { keyPlace, db, place, spoolDir, signal }: SaveTools,
+  newest: ListedBackup | undefined,
+): Promise<TenantKeys | undefined> {
+  if (keyPlace === undefined) return undefined;
+  const former =
+    newest &&
+    (await readManifest(place, newest, signal).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'backup_damaged') return undefined;
+      throw error;
+    }));
+  const keys = await openTenantKeys({ place: keyPlace, db, spoolDir, signal }, former?.keys);
+  await keys.begin(db);
+  return keys;
 }

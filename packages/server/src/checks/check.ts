@@ -104,8 +104,9 @@ export type Look = {
     retention: RetentionOverview | null;
     work: readonly WorkRow[];
   }>;
-  /** The exports that have not ended. */
+  /** The exports that have not ended, and the counts of records. */
   readonly exports: () => Promise<readonly WorkRow[]>;
+  readonly counts: () => Promise<readonly WorkRow[]>;
   /** The schedules of exports that fail or are late. */
   readonly schedules: () => Promise<readonly TroubledSchedule[]>;
   /** Objects that should have been removed from the store minutes ago. */
@@ -123,6 +124,8 @@ export type Look = {
   readonly keyFault: () => Promise<string | null>;
   /** Why the process that looks does not seal the audit log any more; null: it does. */
   readonly sealFault: () => string | null;
+  /** Whether a Prometheus reads the metrics of the process that looks. */
+  readonly isScraped: () => boolean;
   /** The store to which the audit log cannot be copied, and the last error. `failing_since` is RFC 3339. */
   readonly failingCopy: () => Promise<
     { location: string; failing_since: string; error: string } | undefined

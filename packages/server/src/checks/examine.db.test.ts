@@ -9,7 +9,7 @@ import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import type { Finding } from './contract.ts';
-import { listOldSnapshots, readDurability, readVacuum } from './queries.ts';
+import { listHeld, listOldSnapshots, readDurability, readVacuum } from './queries.ts';
 import type { CheckName } from './values.ts';
 
 // Without a drainer, so that deliveries stay as they are.
@@ -121,27 +121,34 @@ test('tells a clock that is off, and a disk with less free than OVERVIEW wants',
   ]);
 });
 
-testOnOneServer('tells a process that was killed from one that is frozen', async () => {
-  expect(await found('processes')).toEqual([]);
-  await service.db.query(sql`delete from processes where id = 'other-drainer'`);
-  await join('a', { seen_at: ago(60) });
-  expect(await found('processes')).toMatchObject([
-    { severity: 'warning', found: expect.stringContaining('was killed') },
-  ]);
-  const client = new pg.Client({
-    connectionString: service.db.url,
-    application_name: 'svcctl:999999',
-  });
-  await client.connect();
-  await client.query(`select pg_advisory_lock(${advisoryLocks.keys})`);
-  expect(await found('processes')).toMatchObject([
-    { severity: 'problem', found: expect.stringMatching(/1 lock among .* frozen/) },
-  ]);
-  await client.end();
-  // Whoever takes its place on the same machine makes it a thing of the past.
-  await join('b', { pid: 4, since: ago(5) });
-  expect(await found('processes')).toEqual([]);
-});
+testOnOneServer(
+  'tells a process that was killed from one that the database hears again',
+  async () => {
+    expect(await found('processes')).toEqual([]);
+    await service.db.query(sql`delete from processes where id = 'other-drainer'`);
+    await join('a', { seen_at: ago(60), roles: ['drainer'] });
+    expect(await found('processes')).toMatchObject([
+      { severity: 'warning', found: expect.stringContaining('was killed') },
+    ]);
+    const client = new pg.Client({
+      connectionString: service.db.url,
+      application_name: 'svcctl:999999',
+    });
+    await client.connect();
+    await client.query(`select pg_advisory_lock(${advisoryLocks.keys})`);
+    expect(await listHeld(service.db)).toContainEqual({
+      ...{ pid: 999999, connections: 1, locks: 1, heard_seconds: expect.any(Number) },
+    });
+    expect(await found('processes')).toEqual([]);
+    // An outage of the database silences all of them, and none was gone.
+    await service.db.query(sql`update processes set seen_at = ${ago(60)}`);
+    expect([...(await found('processes')), ...(await found('roles'))]).toEqual([]);
+    await client.end();
+    // Whoever takes its place on the same machine makes it a thing of the past.
+    await join('b', { pid: 4, since: ago(5), roles: ['drainer'] });
+    expect(await found('processes')).toEqual([]);
+  },
+);
 
 test('tells a schema that is behind or ahead of this release', async () => {
   expect(await found('schema')).toEqual([]);
@@ -377,6 +384,11 @@ test('tells that nobody is told of trouble, where somebody is told of a tenant o
   expect(await found('notices')).toEqual([]);
   await service.call('PATCH', `/notify/targets/${id}`, { body: { enabled: false } });
   expect(await found('notices')).toMatchObject(untold);
+  // A Prometheus tells people by its alerts, once it may read the metrics.
+  expect((await service.call('GET', '/~/metrics', { token: null })).status).toBe(401);
+  expect(await found('notices')).toMatchObject(untold);
+  expect((await service.call('GET', '/~/metrics')).status).toBe(200);
+  expect(await found('notices')).toEqual([]);
 });
 
 test('the status has what is found quickly, and what cannot be checked says so', async () => {

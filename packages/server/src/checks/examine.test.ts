@@ -28,12 +28,14 @@ const nothing = {
   nextRun: () => null,
   sampleCounters: async () => [],
   unusedTokens: async () => [],
+  isScraped: () => false,
   overdue: async () => ({ lastQueuedMillis: 0, waiting: 0, unverified: 0 }),
 };
 const well: Look = {
   ...nothing,
   retention: async () => ofRetention(),
   exports: async () => [],
+  counts: async () => [],
   schedules: async () => [],
   overdueRemovals: async () => 0,
   storeProblems: async () => [],
@@ -58,6 +60,7 @@ const ill: Look = {
     work: [{ state: 'waiting' }, { state: 'running' }] as WorkRow[],
   }),
   exports: async () => [],
+  counts: async () => [{ state: 'waiting' }, { state: 'queued' }] as WorkRow[],
   schedules: async () => [
     {
       id: 'sch_1',
@@ -127,7 +130,7 @@ describe('findTroubles', () => {
       ['verification_differs', 7, 'vrf_1'],
       ['store_unusable', 1, null],
       ['removals_overdue', 4, null],
-      ['store_waited_for', 1, null],
+      ['store_waited_for', 2, null],
       ['disk_nearly_full', 1, 'one'],
       ['endpoints_failing', 3, null],
       ['endpoints_gone', 1, 'ep_2'],

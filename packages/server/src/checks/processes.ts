@@ -1,7 +1,10 @@
+import { hostname } from 'node:os';
 import { numberOf } from '../kernel/values.ts';
+import { isRunning } from '../platform/is-running.ts';
 import { type Check, type Look, nameOf, type Problem, type ToldCheck } from './check.ts';
 import type { ProcessRow } from './contract.ts';
-import { countConnectionsOf } from './queries.ts';
+import { type Held, listHeld } from './queries.ts';
+import { processStateOf } from './values.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
 
@@ -10,19 +13,20 @@ export const processChecks: readonly Check[] = [
   {
     name: 'processes',
     severity: 'warning',
-    look: findAbsent,
+    look: async (look) => judgeAbsent(await lookAtAll(look)),
     well: 'every process that did not stop by itself says that it lives',
-    remedy:
-      'Look at its log, and start it again. One that is frozen: let it go on (kill -CONT) or end it (kill -9); either is safe.',
+    remedy: 'Look at its log, and start it again.',
     command: () => 'svcctl ps',
     isQuick: true,
   },
   {
     name: 'roles',
     severity: 'critical',
-    async look({ processes }) {
+    async look(look) {
       // svcctl drain ends by itself, and then nobody drains.
-      const stays = (await processes()).filter((row) => isLive(row) && row.command === 'serve');
+      const stays = (await lookAtAll(look)).filter(
+        (row) => (isLive(row) || wasHeard(row)) && row.command === 'serve',
+      );
       const taken = new Set(stays.flatMap(({ roles }) => roles));
       return Object.entries(roleWork)
         .filter(([role]) => !taken.has(role))
@@ -116,31 +120,54 @@ const badSkewSeconds = 60;
 /** One that went longer ago is told by `svcctl ps` alone. */
 const recentSeconds = 3600;
 
-/** Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held. */
-async function findAbsent({ db, ...look }: Look): Promise<Problem[]> {
-  const processes = await look.processes();
-  const wrong: Problem[] = [];
-  for (const row of processes.filter((each) => !isLive(each))) {
+/** A process, and what it holds in the database, as far as that is known. */
+type Seen = ProcessRow & { readonly held: Held | null };
+
+async function lookAtAll({ db, processes }: Look): Promise<Seen[]> {
+  const rows = await processes();
+  const all = rows.every(isLive) ? [] : await listHeld(db);
+  return rows.map((row) => {
     // Two machines may have a process of the same number: then nobody knows whose connections they are.
-    const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
-    const held = isUnique.length > 0 ? null : await countConnectionsOf(db, row.pid);
+    const isShared = rows.some((other) => other !== row && other.pid === row.pid && isLive(other));
+    return { ...row, held: (!isShared && all.find(({ pid }) => pid === row.pid)) || null };
+  });
+}
+
+/** Whether the database heard lately from a process that has missed beats, as after an outage, in which none came. */
+function wasHeard({ held }: Seen): boolean {
+  return held !== null && processStateOf(held.heard_seconds) === 'live';
+}
+
+/**
+ * Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held.
+ * `hasEnded` tells that a process of this machine does not run.
+ */
+export function judgeAbsent(processes: readonly Seen[], hasEnded = endedHere): Problem[] {
+  const wrong: Problem[] = [];
+  for (const row of processes.filter((each) => !isLive(each) && !wasHeard(each))) {
+    const { held } = row;
     const what = row.command === 'serve' ? row.roles.join(', ') : `svcctl ${row.command}`;
     const since = `${nameOf(row)} (${what}) has been silent for ${Math.round(row.silent_seconds)} s`;
-    if (held !== null && held.connections > 0) {
+    if (held !== null && !hasEnded(row)) {
       const locks = held.locks > 0 ? `, ${numberOf(held.locks, 'lock')} among what they hold` : '';
       wrong.push({
         id: nameOf(row),
         text: `${since}, and its ${numberOf(held.connections, 'connection')} to the database are open${locks}: it is frozen, or too busy to say that it lives`,
         severity: 'critical',
+        remedy: `See on its machine whether it still runs (ps ${row.pid}). One that is frozen: let it go on (kill -CONT ${row.pid}) or end it (kill -9 ${row.pid}); either is safe. Of one that is gone the database ends the connections within two minutes.`,
       });
     } else if (row.silent_seconds < recentSeconds && !isReplaced(row, processes)) {
       wrong.push({
         id: nameOf(row),
-        text: `${since} and has no connection to the database: it was killed, or is cut off`,
+        text: `${since} and ${held === null ? 'has no connection to the database: it was killed, or is cut off' : 'does not run any more: it was killed'}`,
       });
     }
   }
   return wrong;
+}
+
+function endedHere({ host, pid }: ProcessRow): boolean {
+  return host === hostname() && !isRunning(pid);
 }
 
 function isReplaced(gone: ProcessRow, processes: readonly ProcessRow[]): boolean {

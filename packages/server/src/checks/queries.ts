@@ -84,18 +84,18 @@ export async function listFullDisks(db: Queryable, percent: number): Promise<Ful
     group by host order by host`);
 }
 
-/** The connections of a process by its number, and the locks that were asked for by name which they hold. */
-export async function countConnectionsOf(
-  db: Queryable,
-  pid: number,
-): Promise<{ connections: number; locks: number }> {
-  const rows = await db.query<{ connections: number; locks: number }>(sql`
-    select count(*) as connections,
+/** What a process holds in the database, and how long ago that last heard from it. */
+export type Held = { pid: number; connections: number; locks: number; heard_seconds: number };
+
+/** The connections of each process by its number, and the locks that were asked for by name which they hold. */
+export async function listHeld(db: Queryable): Promise<Held[]> {
+  return db.query<Held>(sql`
+    select split_part(application_name, ':', 2)::int as pid, count(*) as connections,
       coalesce(sum((select count(*) from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted)), 0)::bigint
-        as locks
+        as locks,
+      min(extract(epoch from clock_timestamp() - greatest(backend_start, query_start, state_change)))::float8 as heard_seconds
     from pg_stat_activity a
-    where a.application_name = ${`svcctl:${pid}`} and a.datname = current_database()`);
-  return onlyRow(rows);
+    where application_name ~ '^svcctl:\\d{1,9}$' and datname = current_database() group by 1`);
 }
 
 /** As the server, the database and the role have it: what our own connections set is not meant. */

@@ -64,19 +64,19 @@ export const retentionChecks: readonly (Check | ToldCheck)[] = [
     row: 'troubles',
     severity: 'warning',
     holdSeconds: 300,
-    async look({ retention, exports }) {
-      const work = [...(await retention()).work, ...(await exports())];
+    async look({ retention, exports, counts }) {
+      const work = [...(await retention()).work, ...(await exports()), ...(await counts())];
       const count = work.filter(({ state }) => state === 'waiting').length;
       const who = numberOf(
         count,
-        'run, verification or export waits',
-        'runs, verifications or exports wait',
+        'run, verification, export or count waits',
+        'runs, verifications, exports or counts wait',
       );
       return ifAny(count, `${who} for the store of cold data`);
     },
     well: 'nothing waits for the store of cold data',
     remedy:
-      'They go on by themselves when it answers, and fail after an hour: svcctl retention moves, svcctl exports ls.',
+      'They go on by themselves when it answers, and all but counts fail after an hour: svcctl jobs ls --state waiting.',
     command: () => 'svcctl retention plan',
     place: () => '#/retention',
   },

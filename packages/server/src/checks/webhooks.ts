@@ -212,11 +212,11 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
   {
     name: 'notices',
     severity: 'warning',
-    look: async ({ db }) =>
-      (await isNobodyTold(db)) ? [{ text: 'nobody is told of trouble' }] : [],
-    well: 'somebody is told of trouble, or there is nothing yet that could be in trouble',
+    look: async ({ db, isScraped }) =>
+      isScraped() || !(await isNobodyTold(db)) ? [] : [{ text: 'nobody is told of trouble' }],
+    well: 'somebody is told of trouble, a Prometheus reads the metrics, or nothing could be in trouble yet',
     remedy:
-      'Have a webhook or a mailbox told: ACCESS, NOTICES in the console. Where alerts of Prometheus tell people, one for what is critical is enough.',
+      'Have a webhook or a mailbox told: ACCESS, NOTICES in the console. A Prometheus that reads /metrics of this process every five minutes or sooner counts as told: its alerts are in docs/operations/alerts.yaml.',
     command: () => 'svcctl notify add --email ADDRESS --severity critical',
     isQuick: true,
   },

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newAccessToken } from '../kernel/ids.ts';
+import { markRestore } from '../platform/restore-mark.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json, problem, startReceiver } from './testing/receiver.ts';
 import { ends, newFolder, run } from './testing/run.ts';
@@ -87,6 +88,11 @@ test('where no service runs on SVC_DATA_DIR, the default profile is no substitut
     'SVC_DATA_DIR: no service runs on nowhere',
   ]);
   expect(api.requests.length).toBe(before);
+  await mkdir(join(cwd, 'restored'));
+  await markRestore({ dataDir: join(cwd, 'restored') }, { id: 'bkp_1', place: '/mnt' });
+  await ends(run(['whoami'], { cwd, env: { SVC_DATA_DIR: 'restored' } }), 1, [
+    'is half restored: the restore of bkp_1 out of /mnt goes on as process',
+  ]);
 });
 
 test('the service of SVC_DATA_DIR without its admin token takes the token stored for its URL', async () => {

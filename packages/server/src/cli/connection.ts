@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import { makeFolders } from '../platform/make-folders.ts';
+import { refuseRestore } from '../platform/restore-mark.ts';
 import { usage } from './help.ts';
 import type { Io } from './io.ts';
 
@@ -52,7 +53,10 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
     });
   }
   const [first] = found;
-  if (first === undefined) throw nothingKnown(io);
+  if (first === undefined) {
+    await refuseRestore({ dataDir: folderOf(io), databaseUrl: io.env.DATABASE_URL || undefined });
+    throw nothingKnown(io);
+  }
   if (token !== null) {
     const place = `${first.place}, with the token of SVC_TOKEN`;
     return { ...first, token, source: 'environment', place };
@@ -96,15 +100,17 @@ function nothingKnown({ env }: Io): AppError {
   return new AppError('token_missing', {
     detail: env.SVC_DATA_DIR
       ? `SVC_DATA_DIR: no service runs on ${env.SVC_DATA_DIR}. Start it, or unset SVC_DATA_DIR to call the one of a profile:\nSVC_DATA_DIR=${env.SVC_DATA_DIR} svcctl serve`
-      : 'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
+      : 'No service is known to talk to. Run this in the folder of one that runs (it has ./data; one that has just been started may take a while), start one here by svcctl serve, set SVC_URL and SVC_TOKEN, or sign in once:\nsvcctl login --url https://svcctl.example.org',
   });
 }
+
+const folderOf = ({ cwd, env }: Io) => resolve(cwd, env.SVC_DATA_DIR || 'data');
 
 /**
  * Finds the service of this folder (or of SVC_DATA_DIR); null without one. Its token is null when it cannot be read.
  */
 export async function findLocalService(io: Io): Promise<LocalService | null> {
-  const folder = resolve(io.cwd, io.env.SVC_DATA_DIR || 'data');
+  const folder = folderOf(io);
   const note = await readFile(join(folder, 'service.json'), 'utf8').catch(() => null);
   if (note === null) return null;
   const token = await readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);

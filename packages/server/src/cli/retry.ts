@@ -28,6 +28,31 @@ export async function withRetries<T>(
 }
 
 /**
+ * Works on while the service is busy or does not answer, as while it restarts: after ten failures in a row, which waits
+ * of a minute at most come after, it gives up. `work` begins where it stopped, and says when it got on.
+ */
+export async function throughOutages<T>(
+  io: Io,
+  note: (text: string) => void,
+  work: (gotOn: () => void) => Promise<T>,
+): Promise<T> {
+  let tries = 0;
+  for (;;) {
+    try {
+      return await work(() => {
+        tries = 0;
+      });
+    } catch (error) {
+      tries += 1;
+      if ((!isBusy(error) && !isUnreachable(error)) || tries === maxTries) throw error;
+      const seconds = Math.min(longestWaitSeconds, error.retryAfterSeconds ?? 2 ** (tries - 1));
+      note(`The service cannot take it now (${error.code}); trying again in ${seconds} s …`);
+      await io.sleep(seconds * 1000, io.signal);
+    }
+  }
+}
+
+/**
  * Makes any call again that was refused before anything was done, if the service asks for a few seconds at most: a command
  * should answer quickly. What asks for more fails, and tells when to try again.
  */

@@ -53,7 +53,10 @@ export function checkDays({ month, from, to }: Days): void {
   if (month !== undefined && (from !== undefined || to !== undefined)) {
     throw usage('Give either --month or --from and --to.');
   }
-  if ((from === undefined) !== (to === undefined)) throw usage('--from and --to need each other.');
+  if ((from === undefined) !== (to === undefined))
+    throw usage(
+      '--from and --to need each other, and both days count: --from 2026-03-01 --to 2026-03-31.',
+    );
   if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) {
     throw usage(`--month: "${month}" is not a month such as 2026-03.`);
   }

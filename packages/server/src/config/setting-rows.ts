@@ -113,6 +113,11 @@ export const settingGroups = {
         help: 'The key before SVC_SECRET_KEY, while keys are rotated: it only decrypts.',
         secret: true,
       },
+      backupKeys: {
+        ...text('SVC_BACKUP_KEYS', undefined),
+        help: 'Where the keys of tenants in backups lie: a folder, or s3://bucket/prefix?endpoint=…&region=…, but not where backups lie; unset = backups are not encrypted by tenant.',
+        sharedBy: ['api', 'retention'],
+      },
       backupPassphrase: {
         ...text('SVC_BACKUP_PASSPHRASE', undefined),
         help: 'Passphrase under which svcctl backup --with-key encrypts the secret key, and with which svcctl restore opens it; unset = asked at the terminal.',

@@ -105,6 +105,12 @@ const parquetRequestSchema = exactly({
   }),
 });
 
+/** The body of `POST /exports/bundle`. */
+const bundleRequestSchema = exactly({
+  tenant: tenantSchema,
+  version: Type.String({ maxLength: 100, description: 'id of the dataset version' }),
+});
+
 type CsvRequest = Static<typeof csvRequestSchema>;
 /** The body of an export of any format. No format has all of these fields. */
 export type ExportRequest = CsvRequest &
@@ -156,6 +162,12 @@ const linkSchema = Type.Object({
 const preferAsync =
   'With the header `Prefer: respond-async`: 202 and a job, which works at any size, survives restarts and proves its file; see GET /exports/:id.';
 
+const queuedJob = (description: string) => ({
+  description,
+  schema: exportJobSchema,
+  headers: { Location: 'Where to follow the job.' },
+});
+
 function exportResponses(mediaType: readonly string[]) {
   return {
     200: {
@@ -172,11 +184,7 @@ function exportResponses(mediaType: readonly string[]) {
       description: 'With `delivery: link`: where to download it, once, within ten minutes.',
       schema: linkSchema,
     },
-    202: {
-      description: 'With `Prefer: respond-async`: the job, queued.',
-      schema: exportJobSchema,
-      headers: { Location: 'Where to follow the job.' },
-    },
+    202: queuedJob('With `Prefer: respond-async`: the job, queued.'),
     404: problem,
     409: problem,
   } as const;
@@ -190,6 +198,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
     scope: 'analytics:read',
+    stores: 'named',
     query: exactly({
       ...selectionProperties,
       profile: Type.Optional(
@@ -213,6 +222,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Inferred from a sample of the records. A job keeps its own; a dataset version keeps the one of its first typed export for all later ones.',
     scope: 'analytics:read',
+    stores: 'named',
     query: exactly(selectionProperties),
     responses: {
       200: { description: 'The columns in their order.', schema: foundSchema },
@@ -225,6 +235,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
+    stores: 'named',
     body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
     responses: { 200: { description: 'The line.', schema: templatePreviewSchema }, 404: problem },
   },
@@ -234,6 +245,7 @@ export const exportsContract = routesUnder('Exports', {
     description:
       'Its first three rows, before compression. With filters there may be none among the records that are looked at. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
+    stores: 'named',
     body: exactly({
       ...selectionProperties,
       where: bodyProperties.where,
@@ -265,6 +277,7 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as CSV',
     description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: csvRequestSchema,
     responses: exportResponses(fileTypes.csv),
   },
@@ -273,6 +286,7 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as NDJSON',
     description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: ndjsonRequestSchema,
     responses: exportResponses(fileTypes.ndjson),
   },
@@ -281,7 +295,17 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Export a slice of records as Parquet',
     description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
     scope: 'analytics:read',
+    stores: 'named',
     body: parquetRequestSchema,
     responses: exportResponses(fileTypes.parquet),
+  },
+  exportBundle: {
+    route: 'POST /exports/bundle',
+    summary: 'Bundle a dataset version for training',
+    description:
+      'A job, whatever is preferred. Its file is a tar of what datasets.load_dataset takes as it is: typed Parquet of each split, its manifest, statistics of the columns, a dataset card, and last SHA256SUMS, without which it is cut. Each split has what was frozen, or the job fails with `version_changed`.',
+    scope: 'analytics:read',
+    body: bundleRequestSchema,
+    responses: { 202: queuedJob('The job, queued.'), 404: problem, 409: problem },
   },
 });

@@ -15,10 +15,10 @@ import {
 import {
   compressions,
   type DifferenceKind,
-  exportFormats,
   exportStates,
   type FieldType,
   fileTypes,
+  jobFormats,
   type Proof,
   proofs,
 } from './values.ts';
@@ -75,7 +75,7 @@ export type FoundSchema = Static<typeof foundSchema>;
 export const exportJobSchema = Type.Object({
   id: Type.String(),
   tenant: tenantSchema,
-  format: oneOf(exportFormats),
+  format: oneOf(jobFormats),
   state: oneOf(
     exportStates,
     'completed: rows and digest of the file equal those of the slice when it was asked for, and the store holds its bytes. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
@@ -127,7 +127,7 @@ export type ExportJob = Static<typeof exportJobSchema>;
 export const manifestSchema = Type.Object({
   export_id: Type.String(),
   file_name: Type.String(),
-  format: oneOf(exportFormats),
+  format: oneOf(jobFormats),
   compression: oneOf(compressions),
   columns: Type.Array(
     Type.String({
@@ -219,6 +219,7 @@ export const exportJobsContract = routesUnder('Exports', {
     summary: 'List export jobs',
     description: 'The latest first.',
     scope: 'analytics:read',
+    stores: 'own',
     query: exactly({
       tenant: Type.Optional(tenantSchema),
       state: Type.Optional(oneOf(exportStates)),
@@ -231,12 +232,14 @@ export const exportJobsContract = routesUnder('Exports', {
     route: 'GET /exports/:id',
     summary: 'Follow an export job',
     scope: 'analytics:read',
+    stores: 'own',
     responses: { 200: { description: 'The job.', schema: exportJobSchema } },
   },
   getManifest: {
     route: 'GET /exports/:id/manifest',
     summary: 'What the file of an export is, part by part',
     scope: 'analytics:read',
+    stores: 'own',
     responses: { 200: { description: 'The manifest.', schema: manifestSchema }, 409: problem },
   },
   downloadFile: {
@@ -245,6 +248,7 @@ export const exportJobsContract = routesUnder('Exports', {
     description:
       'Takes Range and If-Range, answers ETag and Repr-Digest: a download that broke off is resumed. Each part is checked against its SHA-256 before a byte of it is sent.',
     scope: 'analytics:read',
+    stores: 'own',
     responses: {
       200: {
         description: 'The file.',
@@ -270,6 +274,7 @@ export const exportJobsContract = routesUnder('Exports', {
     description:
       'A job that is queued or running is cancelled, within a second. The file of one that is completed is gone at once, and removed from the store within seconds, or after a backup that copies it. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
     scope: 'analytics:read',
+    stores: 'own',
     responses: { 200: { description: 'The job as it is now.', schema: exportJobSchema } },
   },
 });

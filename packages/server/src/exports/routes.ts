@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { type Actor, callerOf, requireCurrentSecret } from '../kernel/actor.ts';
+import { type Actor, callerOf, requireCurrentSecret, withinStore } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { basePath } from '../kernel/values.ts';
@@ -27,7 +27,7 @@ import { answerWatched, disposition, type SendCall, sendExport } from './send-st
 import { startFile } from './stream-file.ts';
 import type { FindSchema } from './typed/find-schema.ts';
 import { previewTemplate } from './typed/preview-template.ts';
-import type { ExportFormat } from './values.ts';
+import type { ExportFormat, JobFormat } from './values.ts';
 
 /** `maxConcurrent`: streams that run at once in this process; `maxPerCaller`: how many of them one caller may have. */
 type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
@@ -118,11 +118,14 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.exportCsv, (call) => answer({ ...call, format: 'csv' }));
   http.route(exportsContract.exportNdjson, (call) => answer({ ...call, format: 'ndjson' }));
   http.route(exportsContract.exportParquet, (call) => answer({ ...call, format: 'parquet' }));
+  http.route(exportsContract.exportBundle, (call) =>
+    startJob(db, { ...call, format: 'bundle', findSchema }, options),
+  );
   http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
     const isHead = request.method === 'HEAD';
     const { tokenId, ...link } = await findLink(db, params.code);
     const recheck = () => options.actorOf(tokenId);
-    const actor = await recheck();
+    const actor = withinStore(await recheck(), link.body);
     if (isHead) return describeFile({ db, ...link, actor, reply });
     const useUp = () => takeLink(db, params.code);
     return download({ ...link, actor, request, reply, recheck, useUp });
@@ -179,7 +182,7 @@ function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): v
 /** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
 async function startJob(
   db: Database,
-  call: ExportCall & { findSchema: FindSchema },
+  call: Omit<ExportCall, 'format'> & { format: JobFormat; findSchema: FindSchema },
   { fence, audit, jobs }: ExportOptions,
 ) {
   refuseReadOnly(fence);

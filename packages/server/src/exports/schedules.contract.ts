@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   newStoreSchema,
   newTenantSchema,
@@ -53,6 +54,7 @@ const nameSchema = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
+  [fits]: 'letters, digits and ._-, of which the first is a letter or a digit',
   description:
     'such as nightly: letters, digits and ._-; one of each name in a tenant; by default the format and some letters',
 });

@@ -29,7 +29,7 @@ export const fileTypes = {
   parquet: ['application/vnd.apache.parquet'],
   any: [
     ...['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet'],
-    ...['application/gzip', 'application/zstd'],
+    ...['application/gzip', 'application/zstd', 'application/x-tar'],
   ],
 } as const;
 
@@ -37,13 +37,17 @@ export const fileTypes = {
 export const recordColumns = recordFields satisfies readonly ExportColumn[];
 
 /** The columns of a file when the request names none. `split` is among them only where there are splits. */
-export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
+export function defaultColumns(format: JobFormat, hasSplits: boolean): readonly ExportColumn[] {
   if (format === 'ndjson') return recordColumns;
   return hasSplits ? exportColumns : exportColumns.filter((column) => column !== 'split');
 }
 
 export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
+
+/** What jobs make. bundle: a tar for those who train, of a dataset version. */
+export const jobFormats = [...exportFormats, 'bundle'] as const;
+export type JobFormat = (typeof jobFormats)[number];
 
 /** What a sheet has room for: https://support.microsoft.com/office/excel-specifications-and-limits */
 export const sheetLimits = { rows: 1_048_576, cellCharacters: 32_767 };

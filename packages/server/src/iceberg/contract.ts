@@ -77,7 +77,7 @@ export const icebergContract = routesUnder('Iceberg', {
     route: 'GET /iceberg/v1/namespaces/svcctl/tables/records',
     summary: 'Load the cold records as a table',
     description:
-      'A snapshot of the live segments at the moment of the call, for a token limited to tenants of those of its tenants; files that it names are written first. What a snapshot names is kept for SVC_COLD_GRACE_SECONDS after it was replaced. See docs/iceberg.md.',
+      'A snapshot of the live segments at the moment of the call, for a token limited to tenants of those of its tenants, and one for each switch before it; files that they name are written first. What a snapshot names is kept for SVC_COLD_GRACE_SECONDS after it was replaced. See docs/iceberg.md.',
     scope: 'enrichment:read',
     query: exactly({ snapshots: optional.string({ maxLength: 10 }) }),
     responses: {

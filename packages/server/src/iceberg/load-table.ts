@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import type { Gate } from '../kernel/gate.ts';
 import { putBytes } from '../platform/objects/spool.ts';
+import { mostSwitches } from './look.ts';
 import { tableMetadata } from './metadata.ts';
 import type { Scope } from './queries.ts';
 import * as queries from './queries.ts';
@@ -14,8 +15,6 @@ export type TableTools = SnapshotTools & {
   readonly turns: Gate;
 };
 
-/** So many snapshots are told at most. */
-const mostTold = 100;
 /** The first snapshot of very many tenants takes long. */
 const timeoutMillis = 300_000;
 
@@ -46,7 +45,7 @@ export async function loadTable(tools: TableTools, tenants: readonly string[] | 
 /** Returns what the metadata's file holds, and where it is; null when its snapshot was swept away. */
 async function describe(tools: TableTools, scope: Scope, signal: AbortSignal) {
   const { db, store } = tools;
-  const rows = await queries.listSnapshots(db, scope, mostTold);
+  const rows = await queries.listSnapshots(db, scope, mostSwitches + 1);
   const [newest, oldest] = [rows[0], rows.at(-1)];
   if (newest === undefined || oldest === undefined) return null;
   if ((await store.head(newest.manifest_list, signal)) === null) return null;

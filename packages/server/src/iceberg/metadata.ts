@@ -43,6 +43,8 @@ export type SnapshotRow = {
   /** The key of its list of manifests, or the URI by which readers find it. */
   readonly manifest_list: string;
   readonly summary: Readonly<Record<string, string>>;
+  /** When the catalogue came to say what it shows, in microseconds since 1970. */
+  readonly at: number;
 };
 
 /** Returns the metadata as its file holds it, with these snapshots, the newest last. All places are URIs. */
@@ -53,7 +55,7 @@ export function tableMetadata(table: {
   readonly snapshots: readonly SnapshotRow[];
 }) {
   const { newest, snapshots } = table;
-  const millis = (id: number) => Math.floor(id / 1000);
+  const millis = (micros: number) => Math.floor(micros / 1000);
   return {
     'format-version': 2,
     'table-uuid': table.id,
@@ -70,16 +72,19 @@ export function tableMetadata(table: {
     'default-sort-order-id': 0,
     properties: { 'schema.name-mapping.default': JSON.stringify(nameMapping) },
     'current-snapshot-id': newest.id,
-    snapshots: snapshots.map(({ id, parent_id, manifest_list, summary }) => ({
+    snapshots: snapshots.map(({ id, parent_id, manifest_list, summary, at }) => ({
       'snapshot-id': id,
       ...(parent_id === 0 ? {} : { 'parent-snapshot-id': parent_id }),
       'sequence-number': id,
-      'timestamp-ms': millis(id),
+      'timestamp-ms': millis(at),
       'manifest-list': manifest_list,
       summary,
       'schema-id': 0,
     })),
-    'snapshot-log': snapshots.map(({ id }) => ({ 'timestamp-ms': millis(id), 'snapshot-id': id })),
+    'snapshot-log': snapshots.map(({ id, at }) => ({
+      'timestamp-ms': millis(at),
+      'snapshot-id': id,
+    })),
     'metadata-log': [],
     refs: { main: { 'snapshot-id': newest.id, type: 'branch' } },
   };

@@ -2,8 +2,9 @@ import { AppError, invalidInput } from './errors.ts';
 import { includesScope, type Scope } from './values.ts';
 
 /**
- * Who calls. `tenants` lists the only tenants that the caller may see or change; null means all of them. `expiresAt` is
- * RFC 3339, or null when the token does not expire.
+ * Who calls. `tenants` lists the only tenants that the caller may see or change; null means all of them. Whoever is limited
+ * to stores has their names there, as `TX/DFW`: no tenant is called so, and whoever does not know of stores, as an older
+ * release, lets such a caller reach nothing. `expiresAt` is RFC 3339, or null when the token does not expire.
  */
 export type Actor = {
   readonly tokenId: string;
@@ -64,7 +65,50 @@ type ConsoleSession = { readonly confirmedUntil: string | null };
  * caller: who may make tokens for a tenant gains nothing by making many.
  */
 export function callerOf({ tokenId, tenants }: Pick<Actor, 'tokenId' | 'tenants'>): string {
-  return tenants === null ? tokenId : `tenants ${[...tenants].sort().join('/')}`;
+  return tenants === null ? tokenId : `tenants ${[...tenantsIn(tenants)].sort().join('/')}`;
+}
+
+/** The tenants among these names, and those of the stores among them. */
+export function tenantsIn(names: readonly string[]): string[] {
+  return [...new Set(names.map((name) => name.replace(/\/.*/s, '')))];
+}
+
+/** Whether some of these are names of stores, as a token limited to stores has them. */
+export function isOfStores(names: readonly string[] | null): names is readonly string[] {
+  return names?.some((name) => name.includes('/')) ?? false;
+}
+
+/** What a caller reaches, as it is told: the tenants, and the stores in them, where it is limited to some; null: all. */
+export function reachOf(names: readonly string[] | null) {
+  const stores = isOfStores(names) ? [...names] : null;
+  return { tenants: names && tenantsIn(names), stores };
+}
+
+/**
+ * The caller of a route that asks about one store. One who is limited to stores reaches there the tenant of a store of
+ * theirs, because the answer is of that store alone, and of any other nothing, as if its tenant did not exist. Throws 403
+ * `whole_tenant_required` when no store is named.
+ */
+export function withinStore(actor: Actor, asked: { tenant?: unknown; store?: unknown }): Actor {
+  const { tenants: names } = actor;
+  if (!isOfStores(names)) return actor;
+  const { tenant, store } = asked;
+  if (typeof tenant !== 'string' || typeof store !== 'string') {
+    throw wholeTenantRequired(names, 'Name the tenant and one of these stores.');
+  }
+  return names.includes(`${tenant}/${store}`) ? { ...actor, tenants: [tenant] } : actor;
+}
+
+/** Throws 403 `whole_tenant_required` to a caller who is limited to stores. */
+export function requireWholeTenants({ tenants: names }: Pick<Actor, 'tenants'>): void {
+  if (!isOfStores(names)) return;
+  throw wholeTenantRequired(names, 'Ask an admin for a token that is not limited to stores.');
+}
+
+function wholeTenantRequired(stores: readonly string[], next: string): AppError {
+  return new AppError('whole_tenant_required', {
+    detail: `This call is about whole tenants, and this token reaches only ${stores.slice(0, 5).join(', ')}${stores.length > 5 ? ' and other stores' : ''}. ${next}`,
+  });
 }
 
 /** Returns whether the actor may do what this scope allows, also by a scope that includes it. */
@@ -115,6 +159,11 @@ export function requireCurrentSecret({ isRotatedOut }: Pick<Actor, 'isRotatedOut
  */
 export function mayTouchTenant(actor: Actor, tenant: string): boolean {
   return actor.tenants === null || actor.tenants.includes(tenant);
+}
+
+/** Returns whether the actor may see and store records of this store: of its whole tenant, or of it alone. */
+export function mayTouchStore(actor: Actor, tenant: string, store: string): boolean {
+  return mayTouchTenant(actor, tenant) || mayTouchTenant(actor, `${tenant}/${store}`);
 }
 
 /**

@@ -51,6 +51,7 @@ export const errorCatalogue = {
   approval_required: row(403, 'Somebody else must confirm this, and was asked to.'),
   approval_own: row(403, 'Who asks for something cannot confirm it.'),
   scope_missing: row(403, 'The access token lacks the scope this call needs.'),
+  whole_tenant_required: row(403, 'The access token is limited to stores, and this is of tenants.'),
   request_invalid: row(400, 'A parameter or the body of the request is not valid.'),
   http_invalid: row(400, 'The request is not valid HTTP.', { exit: 1 }),
   expectation_unknown: row(417, 'The Expect header asks for something else than to continue.'),
@@ -217,6 +218,10 @@ export const errorCatalogue = {
     5,
     'The place of backups cannot be read or written at the moment.',
   ),
+  backup_keys_unusable: ofCommand(
+    2,
+    'The keys of tenants in backups are not where they should be, or cannot be used.',
+  ),
   database_not_empty: ofCommand(6, 'The database to restore into holds something already.'),
   passphrase_wrong: ofCommand(4, 'The passphrase does not open the secret key in the backup.'),
   interrupted: ofCommand(130, 'Interrupted.'),
@@ -233,6 +238,8 @@ export type InputFault = { path: string; code: string; message: string; at?: num
 type AppErrorOptions = {
   /** Tells the caller what to do next. It must hold no private data. */
   detail?: string;
+  /** Whether the detail names what a tenant sent: then the log has the title of the code in its place. */
+  isOfTenant?: boolean;
   errors?: readonly InputFault[];
   retryAfterSeconds?: number;
   /** Further members of the problem document, which the contract of the route declares. */
@@ -253,13 +260,17 @@ export class AppError extends Error {
   readonly members: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    const { title } = errorCatalogue[code];
+    const { detail = title, isOfTenant = false } = options;
     super(
-      `${code}: ${options.detail ?? errorCatalogue[code].title}`,
+      `${code}: ${isOfTenant ? title : detail}`,
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.name = 'AppError';
     this.code = code;
-    this.detail = options.detail ?? errorCatalogue[code].title;
+    this.detail = detail;
+    // The log writes message, stack and what can be enumerated.
+    if (isOfTenant) Object.defineProperty(this, 'detail', { enumerable: false });
     this.errors = options.errors;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.members = options.members ?? {};

@@ -81,6 +81,15 @@ export const scopesWith: Readonly<Record<string, readonly Scope[]>> = Object.fro
 export const fourEyesActs = ['erase', 'delete_days', 'adopt_store', 'lift_hold'] as const;
 export type FourEyesAct = (typeof fourEyesActs)[number];
 
+/** The only scopes that a token limited to stores may have: what else there is belongs to tenants as a whole. */
+export const storeScopes: readonly Scope[] = [
+  'enrichment:read',
+  'enrichment:write',
+  'analytics:read',
+];
+/** A token may be limited to so many stores. */
+export const maxTokenStores = 1000;
+
 /** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],
@@ -124,7 +133,15 @@ export const storeStates = [
 export type StoreState = (typeof storeStates)[number];
 
 /** The kinds of work that may be under way. */
-export const workKinds = ['run', 'verification', 'export', 'retry', 'purge', 'replay'] as const;
+export const workKinds = [
+  'run',
+  'verification',
+  'export',
+  'count',
+  'retry',
+  'purge',
+  'replay',
+] as const;
 
 /** The states of such work. */
 export const workStates = ['queued', 'running', 'waiting', 'paused'] as const;

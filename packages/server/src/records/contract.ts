@@ -126,6 +126,9 @@ export const ingestAnswerSchema = Type.Object({
     { description: 'the first 1,000' },
   ),
   rejected_count: Type.Integer(),
+  conflicts: optional.integer({
+    description: 'of an import: how many of the rejected are stored with other content',
+  }),
 });
 export type IngestAnswer = Static<typeof ingestAnswerSchema>;
 
@@ -253,9 +256,14 @@ export const recordsContract = routesUnder('Records', {
     description:
       'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant. A dry run makes all these checks, also against what is stored in both tiers, and stores nothing; see docs/operations/datasets.md for what it cannot tell.',
     scope: 'enrichment:write',
+    stores: 'own',
     query: exactly({
       dry_run: optional.boolean({
         description: 'checks the records and answers as if they were stored, with warnings',
+      }),
+      import: optional.string({
+        description:
+          'the import that the records belong to (POST /enrichment/imports/jobs): what is new counts in it, and once it has ended nothing is stored (409 job_finished)',
       }),
     }),
     streamedBody: {
@@ -269,6 +277,8 @@ export const recordsContract = routesUnder('Records', {
       200: { description: 'What became of each record.', schema: dryRunAnswerSchema },
       400: ingestProblem,
       401: ingestProblem,
+      404: problem,
+      409: ingestProblem,
       413: ingestProblem,
       503: ingestProblem,
     },
@@ -279,6 +289,7 @@ export const recordsContract = routesUnder('Records', {
     description:
       'Leaves, or their sums one or two levels up, from counters kept in the transaction that stores the records: exact, and independent of their number.',
     scope: 'enrichment:read',
+    stores: 'own',
     query: exactly({
       tenant: sliceProperties.tenant,
       store: sliceProperties.store,
@@ -303,6 +314,7 @@ export const recordsContract = routesUnder('Records', {
     description:
       'Of all tenants that the token may see, or of one. From one counter for each month of a tenant: its cost does not depend on the number of records, stores and leaves.',
     scope: 'enrichment:read',
+    stores: 'own',
     query: exactly({ tenant: sliceProperties.tenant }),
     responses: {
       200: {
@@ -317,6 +329,7 @@ export const recordsContract = routesUnder('Records', {
     description:
       'In the order tenant, store, occurred_at, event_id, or with `order=newest` or `oldest` by time over all stores of a tenant: occurred_at, store, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at all hot ones, by an index, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({
       ...recordFilters,
       event_id: Type.Optional(eventIdSchema),
@@ -362,6 +375,7 @@ export const recordsContract = routesUnder('Records', {
     route: 'GET /enrichment/records/one',
     summary: 'One record by its identity',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({
       tenant: tenantSchema,
       store: storeSchema,

@@ -59,6 +59,7 @@ export const countContract = routesUnder('Records', {
     description:
       'Without `kind`, `source` and `where` the counters answer at once. With them the records are read: some 250,000, or 96 MiB, a page. Follow `next_cursor` and add the pages up. All of them count what was stored before the first was asked for, without what is erased or deleted meanwhile, and with the tags as they are.',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({ ...countedSlice, cursor: Type.Optional(cursorSchema) }),
     responses: { 200: { description: 'One stretch.', schema: recordCountSchema } },
   },
@@ -68,6 +69,7 @@ export const countContract = routesUnder('Records', {
     description:
       'Counts what is stored now, with the tags of now, for as long as that takes, whoever asked is gone or not. Processes with the role exports do it stretch by stretch; several counts take turns. It fails if records of its slice are erased or deleted meanwhile. It is told for 90 days.',
     scope: 'enrichment:read',
+    stores: 'named',
     body: countRequestSchema,
     responses: { 202: { description: 'Queued.', schema: countJobSchema } },
   },
@@ -75,6 +77,7 @@ export const countContract = routesUnder('Records', {
     route: 'GET /enrichment/records/counts/:id',
     summary: 'Show a count',
     scope: 'enrichment:read',
+    stores: 'own',
     responses: { 200: { description: 'The count.', schema: countJobSchema } },
   },
   changeCount: {
@@ -83,6 +86,7 @@ export const countContract = routesUnder('Records', {
     description:
       'For the token that asked for it, and admins. What it has counted stays. One that has ended is answered as it is when it is to be cancelled, and else refused with 409 `job_finished`.',
     scope: 'enrichment:read',
+    stores: 'own',
     body: exactly({ state: oneOf(['paused', 'running', 'cancelled']) }),
     responses: {
       200: { description: 'The count as it is now.', schema: countJobSchema },

@@ -1,14 +1,15 @@
 import type { Static } from 'typebox';
-import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { type Actor, isOfStores } from '../kernel/actor.ts';
 import { daysIn } from '../kernel/day.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
-import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
+import { type Page, toKeyset, toPage } from '../kernel/page.ts';
+import { maxTokenStores } from '../kernel/values.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { DatasetRow, MonthSum, recordsContract } from './contract.ts';
 import * as queries from './queries.ts';
 import { untagged } from './tags/counters.ts';
-import { type Coverage, readCoverage } from './tags/coverage.ts';
+import { addCoverage, type Coverage, readCoverage } from './tags/coverage.ts';
 import { tierOf } from './values.ts';
 
 export type DatasetsRequest = Static<typeof recordsContract.listDatasets.query>;
@@ -32,22 +33,44 @@ export async function listDatasets(
   const scope = { list: 'datasets', filters: { tenant, store, month, level, q } };
   const page = { cursorKey, scope, limit, cursor };
   const keyset = toKeyset(page);
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
-
   const filter = { tenant, store, month, q, tenants: actor.tenants };
   return db.transaction(
     async (snapshot) => {
       const rows = await queries.listDatasets(snapshot, level, filter, keyset);
       const { data: shown, next_cursor } = toPage(page, rows, names);
-      // The row of a tenant sums only the store that is filtered on, though it does not name that store.
-      const counted = shown.map((row) => ({ ...row, store: row.store ?? store ?? null }));
-      const coverage = await readCoverage(snapshot, counted);
+      const coverage =
+        level === 'tenant' && store === undefined && isOfStores(actor.tenants)
+          ? await sumCoverage(snapshot, shown, filter)
+          : // The row of a tenant sums only the store that is filtered on, though it does not name that store.
+            await readCoverage(
+              snapshot,
+              shown.map((row) => ({ ...row, store: row.store ?? store ?? null })),
+            );
       const data = shown.map((row, i) => toDatasetRow(row, coverage[i]));
       await more?.add(snapshot, data);
       return { data, next_cursor };
     },
     { isolation: 'repeatable read' },
   );
+}
+
+/** The coverage of tenants as far as it is of the stores that the caller reaches, which are no more than a token may have. */
+async function sumCoverage(
+  snapshot: Queryable,
+  tenants: readonly { tenant: string }[],
+  filter: Parameters<typeof queries.listDatasets>[2],
+): Promise<Coverage[]> {
+  const ofStores = { ...filter, q: undefined };
+  const page = { after: null, limit: maxTokenStores };
+  const stores = await queries.listDatasets(snapshot, 'store', ofStores, page);
+  const coverage = await readCoverage(snapshot, stores);
+  return tenants.map(({ tenant }) => {
+    const sum = { ...untagged };
+    for (const [i, store] of stores.entries()) {
+      if (store.tenant === tenant) addCoverage(sum, coverage[i] ?? untagged, 1);
+    }
+    return sum;
+  });
 }
 
 /** What rows of one level can include. */
@@ -62,7 +85,6 @@ export async function listMonthSums(
   actor: Actor,
   { tenant }: { tenant?: string },
 ): Promise<{ data: MonthSum[] }> {
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return { data: [] };
   return { data: await queries.sumMonths(db, { tenant, tenants: actor.tenants }) };
 }
 

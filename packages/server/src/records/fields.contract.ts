@@ -140,6 +140,7 @@ export const fieldsContract = routesUnder('Records', {
     description:
       'Which fields the enrichments have, and what is in them: of all records when they are few, else of a sample that has stores, days and hours by their numbers of records, and is the same each time. Each share has its interval. With `where` the fields are those of the records that fit, of as many looked at, and `fitting` says how many that are. With `against`: how much each field differs from another slice of the same tenant and store, as a Jensen–Shannon distance over the same buckets, values and types; unlike other measures it stays finite where one side has nothing.',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({
       ...sliceProperties,
       tenant: tenantSchema,

@@ -1,4 +1,7 @@
+import { workStates } from '../kernel/values.ts';
+import { byState } from '../platform/metrics/figures.ts';
 import { databaseFigures } from '../platform/postgres/figures.ts';
+import { countOpenByState } from './counts/queries.ts';
 import { sumTenants } from './stored/queries.ts';
 import { countCounting } from './versions/queries.ts';
 
@@ -14,10 +17,16 @@ export const recordFigures = databaseFigures({
     svcctl_versions_counting_oldest_age_seconds: {
       help: 'How long ago the oldest of them was frozen.',
     },
+    svcctl_record_counts: { help: 'Counts of records that have not ended.', label: 'state' },
+    svcctl_record_counts_oldest_age_seconds: {
+      help: 'How long ago the oldest of them was asked for.',
+      label: 'state',
+    },
   },
   async read(db) {
     const sums = await sumTenants(db, null);
     const counting = await countCounting(db);
+    const { counts, ages } = byState(workStates, await countOpenByState(db));
     return {
       svcctl_tenants: sums.tenants,
       svcctl_records: { hot: sums.count - sums.cold_count, cold: sums.cold_count },
@@ -25,6 +34,8 @@ export const recordFigures = databaseFigures({
       svcctl_cold_stored_bytes: sums.cold_stored_bytes,
       svcctl_versions_counting: counting.count,
       svcctl_versions_counting_oldest_age_seconds: counting.age_seconds,
+      svcctl_record_counts: counts,
+      svcctl_record_counts_oldest_age_seconds: ages,
     };
   },
 });

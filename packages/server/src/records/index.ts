@@ -3,9 +3,11 @@
 
 export { fileBody } from '../platform/http/body.ts';
 export { endCountsOf, listCountsAsJobs } from './counts/count-jobs.ts';
+export { listOpenCounts } from './counts/queries.ts';
 export { startCounts } from './counts/run-counts.ts';
 export { readSliceSample } from './facts/read-sample.ts';
 export { recordFigures } from './figures.ts';
+export { listImportsAsJobs } from './import-jobs/import-jobs.ts';
 export { type Finding, Findings } from './ingest/findings.ts';
 export { createIngest, createLint, type Ingest } from './ingest/ingest.ts';
 export { numberWarning } from './ingest/lint-record.ts';

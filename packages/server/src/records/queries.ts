@@ -1,4 +1,5 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import { isOfStores, tenantsIn } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { DatasetRow, MonthSum } from './contract.ts';
@@ -33,6 +34,7 @@ type DatasetFilter = {
   month?: string | undefined;
   /** The prefix of the name at the level. */
   q?: string | undefined;
+  /** The tenants that the caller reaches, or the stores; null means all. */
   tenants: readonly string[] | null;
 };
 
@@ -50,7 +52,7 @@ export async function listDatasets(
   ];
   const table = datasetTable(level, filter);
   const columns = join(key.map((column) => raw(column)));
-  const isSum = level === 'tenant' && filter.store !== undefined;
+  const isSum = level === 'tenant' && isOfSomeStores(filter);
   return db.query<DatasetCounters>(sql`
     select tenant, ${raw(level === 'tenant' ? 'null' : 'store')} as store,
       ${raw(level === 'month' ? 'month' : 'null')} as month,
@@ -68,7 +70,7 @@ export async function sumMonths(
     select month, sum(count - cold_count)::bigint as hot_count,
       sum(bytes - cold_bytes)::bigint as hot_bytes, sum(cold_count)::bigint as cold_count,
       sum(cold_bytes)::bigint as cold_bytes
-    from tenant_months ${where(tenantConditions(filter))}
+    from ${raw(isOfSomeStores(filter) ? 'leaf_months' : 'tenant_months')} ${where(reachConditions(filter))}
     group by month having sum(count) > 0 order by month`);
 }
 
@@ -80,10 +82,29 @@ const levelKeys = {
 
 /** Returns the smallest table of counters that still has the columns that are filtered on. */
 function datasetTable(level: Level, filter: DatasetFilter): string {
-  const isOfAll = level === 'tenant' && filter.store === undefined;
+  const isOfAll = level === 'tenant' && !isOfSomeStores(filter);
   if (isOfAll) return filter.month === undefined ? 'leaf_tenants' : 'tenant_months';
   if (level === 'month' || filter.month !== undefined) return 'leaf_months';
   return 'leaf_stores';
+}
+
+/** Whether only some stores of a tenant are summed, so that the counters of the tenant would tell of the others. */
+function isOfSomeStores({ store, tenants }: Pick<DatasetFilter, 'store' | 'tenants'>): boolean {
+  return store !== undefined || isOfStores(tenants);
+}
+
+/** The conditions of a tenant and a store, and of what the caller reaches. */
+function reachConditions(filter: DatasetFilter): Sql[] {
+  const { tenants: names } = filter;
+  if (!isOfStores(names)) return tenantConditions(filter);
+  const ofTenants = tenantConditions({ ...filter, tenants: tenantsIn(names) });
+  // The stores alone are what the indexes have.
+  const stores = names.map((name) => name.slice(name.indexOf('/') + 1));
+  return [
+    ...ofTenants,
+    sql`store = any(${stores}::text[])`,
+    sql`tenant || '/' || store = any(${[...names]}::text[])`,
+  ];
 }
 
 const counters = sql`count, bytes, digest, ${instantText('first_at')} as first_at,
@@ -95,7 +116,7 @@ const sums = sql`sum(count)::bigint as count, sum(bytes)::bigint as bytes,
   sum(cold_stored_bytes)::bigint as cold_stored_bytes`;
 
 function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
-  const conditions = tenantConditions(filter);
+  const conditions = reachConditions(filter);
   if (filter.month !== undefined) conditions.push(sql`month = ${filter.month}`);
   if (filter.q !== undefined) {
     // U+10FFFF is the last character in the order of bytes, so this finds every name that begins with the prefix.

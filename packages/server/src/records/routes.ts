@@ -1,3 +1,4 @@
+import { invalidInput } from '../kernel/errors.ts';
 import type { Audit, NoteRead } from '../platform/audit.ts';
 import { readBody } from '../platform/http/body.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
@@ -10,6 +11,7 @@ import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { createFieldsReader } from './facts/read-fields.ts';
 import { fieldsContract } from './fields.contract.ts';
+import { addImportJobRoutes, assertOpen } from './import-jobs/import-jobs.ts';
 import { dryRun } from './ingest/findings.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { createTiers, getRecord, listRecords } from './read/pages.ts';
@@ -65,6 +67,7 @@ export function addRecordsRoutes(
     options.pokeCounts();
     return job;
   });
+  addImportJobRoutes(http, db);
   const { log, tailWaits: waits } = options;
   addTailRoute(http, { db, records }, { cursorKey, log, waits, noteRead });
   http.route(recordsContract.getRecord, async ({ query, actor, request, reply }) => {
@@ -92,11 +95,14 @@ export function addRecordsRoutes(
       const look = request.raw.complete || actor.check !== undefined ? undefined : recheck;
       const take = ingest[body.isStream ? 'stream' : 'batch'];
       if (query.dry_run) {
+        if (query.import !== undefined) throw invalidInput('?import', 'a dry run is of no import');
         return await dryRun((findings) => take(body, actor, { recheck: look, findings }));
       }
-      const answer = await take(body, actor, { recheck: look, lookUp: recheck });
+      const ofImport = query.import === undefined ? undefined : { id: query.import, conflicts: 0 };
+      if (ofImport !== undefined) await assertOpen(db, actor, ofImport.id);
+      const answer = await take(body, actor, { recheck: look, lookUp: recheck, ofImport });
       options.onIngested?.(answer);
-      return answer;
+      return { ...answer, ...(ofImport && { conflicts: ofImport.conflicts }) };
     } catch (error) {
       // The rest of the body could not be told from the next request, so the connection closes.
       if (!request.raw.complete) reply.header('connection', 'close');

@@ -1,6 +1,8 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
 export { readUpload, type Upload, UploadFault } from './import/read-upload.ts';
+export { assertOpen } from './import-jobs/import-jobs.ts';
+export { addStored } from './import-jobs/queries.ts';
 export { openSegment } from './read/open-segments.ts';
 export { isFilter, mayHold, missesSql } from './segments/event-filter.ts';
 export { mergeSegments } from './segments/merge-segments.ts';

@@ -4,6 +4,7 @@ import {
   cursorSchema,
   dateSchema,
   exactly,
+  fits,
   instantSchema,
   labelSchema,
   newStoreSchema,
@@ -24,6 +25,7 @@ import { datasetNames, tiers } from './values.ts';
 export const noteSchema = Type.String({
   maxLength: 1000,
   pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+  [fits]: 'text without U+0000',
   description: 'at most 1,000 characters, for people',
 });
 
@@ -134,6 +136,7 @@ export const tagsContract = routesUnder('Datasets', {
     summary: 'Days of a tenant or a store that have records',
     description: 'Count, tier and datasets of each day, from counters; oldest first.',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({
       ...sliceProperties,
       tenant: tenantSchema,
@@ -149,6 +152,7 @@ export const tagsContract = routesUnder('Datasets', {
     description:
       'Of all its records when they are few, else of a sample that has its stores, days and hours by their numbers of records, and is the same each time: `is_exact` says which, `sampled` how many of `count`. With `where` they are those of the records that fit, of as many looked at, and `fitting` says how many that are.',
     scope: 'enrichment:read',
+    stores: 'named',
     query: exactly({
       ...sliceProperties,
       tenant: tenantSchema,

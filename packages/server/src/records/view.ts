@@ -16,18 +16,6 @@ export const tagFilters = {
 
 // What is read stretch by stretch is added up by whoever reads it.
 
-type Counted = { readonly count: number; readonly bytes: number; readonly looked: number };
-
-/** Adds the next stretch to what was counted. */
-export function addCounts<C extends Counted>(before: C, next: C): C {
-  return {
-    ...next,
-    count: before.count + next.count,
-    bytes: before.bytes + next.bytes,
-    looked: before.looked + next.looked,
-  };
-}
-
 type Told = { readonly count: number; readonly records: readonly unknown[] };
 type Compared = { readonly added: Told; readonly gone: Told; readonly moved: Told | null };
 

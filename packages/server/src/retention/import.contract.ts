@@ -6,6 +6,7 @@ import {
   exactly,
   newStoreSchema,
   newTenantSchema,
+  optional,
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { parquetType } from './values.ts';
@@ -63,10 +64,16 @@ export const importContract = routesUnder('Retention', {
     description:
       'Stores new records of one tenant straight in the cold tier, under the journal of moves: all of them, or none. The body is typed rows as Parquet, at most 512 MiB and 20,000 days of stores: the columns tenant, store, event_id, kind, source, model and confidence as text, occurred_at as UTC microseconds, and one STRUCT: `enrichment`, or `keys`, of which those without a value are left out. In place of the STRUCT, `enrichment` may be text: JSON objects without white space between tokens, of at most 10,000 different sets of keys, stored to the letter. Rows ascend by store, occurred_at and event_id. Only days of which POST /enrichment/imports/plan says that they are free are taken (409 days_held otherwise). What is answered is durable. `svcctl records import` does all of this, and sends everything else through POST /enrichment/records.',
     scope: 'enrichment:write',
-    query: exactly({ tenant: newTenantSchema }),
+    query: exactly({
+      tenant: newTenantSchema,
+      import: optional.string({
+        description: 'the import that the records belong to: see POST /enrichment/records',
+      }),
+    }),
     streamedBody: { [parquetType]: Type.String({ format: 'binary' }) },
     responses: {
       200: { description: 'The records are stored.', schema: importedSchema },
+      404: problem,
       409: problem,
     },
   },

@@ -1,7 +1,7 @@
 export { addAdoptRoute } from './adopt-orphan.ts';
 export { readRetentionOverview, retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
-export { importsAsJobs, runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
+export { runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
 export { isOnHold, refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
@@ -10,6 +10,7 @@ export type { MoverContext } from './mover/move.ts';
 export { tenantsAtOnce } from './mover/move.ts';
 export { moveTenant } from './mover/move-tenant.ts';
 export { listOverdueRemovals } from './mover/queries.ts';
+export { removeDueKeys } from './mover/remove-keys.ts';
 export { disownObjects, removeObjects } from './mover/run-move.ts';
 export { type DueDays, findDueDays } from './policies/queries.ts';
 export { addRetentionRoutes } from './routes.ts';

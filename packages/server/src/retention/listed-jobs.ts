@@ -1,6 +1,5 @@
 import { numberOf, workStates } from '../kernel/values.ts';
 import { type ListedKind, ofTenants } from '../platform/jobs/listed.ts';
-import { listedImports } from './mover/import-queries.ts';
 import { listedRuns } from './runs/queries.ts';
 import { listedVerifications } from './verify/queries.ts';
 
@@ -44,17 +43,4 @@ export const verificationsAsJobs: ListedKind<{
     return `Checks ${sample}the cold data ${ofTenants(tenant, is_limited)}: ${found} ${end}.`;
   },
   hasFaults: ({ problems }) => problems > 0,
-};
-
-/** Imports of whole days in the list of all jobs. They are moves of the journal. */
-export const importsAsJobs: ListedKind<{ first_day: string; last_day: string }> = {
-  kind: 'import',
-  scope: 'enrichment:read',
-  unit: 'records',
-  path: '/retention/moves',
-  table: listedImports,
-  summary({ tenant, told: { first_day: first, last_day: last } }) {
-    const days = first === last ? `the day ${first}` : `days from ${first} to ${last}`;
-    return `Imports ${days} ${ofTenants(tenant, false)} at once.`;
-  },
 };

@@ -129,6 +129,7 @@ export function isOldEnough(
 export function refuseLimited(actor: Actor): void {
   if (actor.tenants === null) return;
   throw new AppError('scope_missing', {
-    detail: 'A token limited to tenants sees no objects of the store, in which all tenants lie.',
+    detail:
+      'A token limited to tenants sees no objects of the store, in which all tenants lie. Use one that is not limited.',
   });
 }

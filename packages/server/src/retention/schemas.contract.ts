@@ -5,6 +5,7 @@ import {
   digestSchema,
   eventIdSchema,
   exactly,
+  fits,
   instantSchema,
   nullable,
   oneOf,
@@ -15,6 +16,8 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { erasedIncidentsSchema } from '../webhooks/incidents.contract.ts';
 import {
+  backupKeyHelp,
+  backupKeyStates,
   moveKinds,
   moveStates,
   planKinds,
@@ -41,12 +44,8 @@ export const policySchema = Type.Object({
   delete_days: nullable(
     Type.Integer({ description: 'whole days older than this are deleted; null = never' }),
   ),
-  hold: Type.Boolean({
-    description: 'legal hold: nothing of the tenant is moved, merged, deleted or erased',
-  }),
-  from_default: Type.Boolean({
-    description: 'whether this is the default, for want of an own one',
-  }),
+  hold: Type.Boolean({ description: 'legal hold: nothing is moved, merged, deleted or erased' }),
+  from_default: Type.Boolean({ description: 'it is the default, for want of an own one' }),
   updated_at: instantSchema,
   updated_by: nullable(
     Type.String({
@@ -364,6 +363,7 @@ export const eraseRequestSchema = exactly({
     minLength: 1,
     maxLength: 500,
     pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+    [fits]: 'one line of text, without control characters',
     description:
       'why, as a ticket says it: the receipt and the audit log keep it, so it should name nobody',
   }),
@@ -415,11 +415,14 @@ export const eraseReceiptSchema = Type.Object({
   versions: namedSchema('which, the first 100; each tells what is left of it once it is counted'),
   exports_removed: Type.Integer({ description: 'jobs whose file may have held some: it is gone' }),
   exports: namedSchema('which these are, by the names of their files, the first 100'),
+  counts_ended: Type.Integer({ description: 'counts under way that may have some: they failed' }),
+  counts: namedSchema('which these are, by who asked for them, the first 100'),
   incidents: nullable({
     ...erasedIncidentsSchema,
     description:
       'what was erased of incidents so far, also where that broke off; null: they were not asked for, or none could go yet',
   }),
+  backup_key: nullable(oneOf(backupKeyStates, backupKeyHelp)),
   remains: remainsSchema,
 });
 export type EraseReceipt = Static<typeof eraseReceiptSchema>;

@@ -90,7 +90,8 @@ export async function adoptStore(db: Database, tools: StoreTools, act: Act): Pro
   const { actor } = act;
   if (actor.tenants !== null) {
     throw new AppError('scope_missing', {
-      detail: 'A token limited to tenants cannot take over the store, in which all tenants lie.',
+      detail:
+        'A token limited to tenants cannot take over the store, in which all tenants lie. Use one that is not limited.',
     });
   }
   const before = await getStore(tools, actor);

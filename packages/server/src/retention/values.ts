@@ -36,7 +36,7 @@ export const statesBeforeSwitch: readonly MoveState[] = ['planned', 'copied', 'v
  */
 export const calledOffCodes: readonly string[] = [
   ...['tenant_on_hold', 'not_due', 'kept_by_version'],
-  ...['days_held', 'pinned_meanwhile', 'upload_gone'],
+  ...['days_held', 'pinned_meanwhile', 'upload_gone', 'import_ended'],
 ];
 
 /** What a segment is: read, or replaced, and removed from the store after a time of grace. */
@@ -62,9 +62,17 @@ export const problemKinds = [
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
 
-/** How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. */
+/** What becomes of the key of an erased tenant's backups. */
+export const backupKeyStates = ['due', 'removed'] as const;
+export const backupKeyHelp =
+  'the key by which backups encrypt the tenant, where nothing of it is left and SVC_BACKUP_KEYS is set: due, and removed as soon as its place can be written; null: it stays';
+
+/**
+ * How many things an erasure concerned, with the names that its receipt has: `3: spring, summer and 1 more`. Of what the
+ * release before did not know its receipts tell neither.
+ */
 export function countWithNames(
-  count: number,
+  count = 0,
   named: readonly { readonly name: string }[] = [],
 ): string {
   if (named.length === 0) return formatCount(count);

@@ -3,6 +3,7 @@ import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   exactly,
+  fits,
   instantSchema,
   limitSchema,
   nullable,
@@ -38,6 +39,7 @@ export const bulkRequestSchema = exactly({
   failed_to: Type.Optional(instantSchema),
   older_than: optional.string({
     pattern: '^[0-9]{1,5}[mhd]$',
+    [fits]: 'minutes, hours or days such as 30d',
     description:
       'only what failed at least so long ago: minutes, hours or days, such as 30d; instead of failed_to',
   }),

@@ -1,5 +1,11 @@
 import { type Static, Type } from 'typebox';
-import { exactly, instantSchema, nullable, optional } from '../platform/http/schemas.contract.ts';
+import {
+  exactly,
+  fits,
+  instantSchema,
+  nullable,
+  optional,
+} from '../platform/http/schemas.contract.ts';
 
 const timeoutSchema = Type.Integer({
   minimum: 1,
@@ -68,6 +74,7 @@ const signatureChangeSchema = exactly(
           minLength: 8,
           maxLength: 500,
           pattern: '^[!-~]+$',
+          [fits]: 'printable ASCII without spaces',
           description: 'a text that its receiver knows as the key; sealed, and never shown',
         }),
         'left out: as it is; null: the bytes of the present secret are the key',

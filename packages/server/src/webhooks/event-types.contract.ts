@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   nullable,
   optional,
@@ -13,6 +14,7 @@ import { eventTypeSchema } from './schemas.contract.ts';
 const descriptionSchema = Type.String({
   maxLength: 1000,
   pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+  [fits]: 'text without U+0000',
   description: 'when it is reported, and what its data says; at most 1,000 characters',
 });
 const jsonSchemaSchema = Type.Record(Type.String(), Type.Unknown(), {

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import {
   exactly,
+  fits,
   instantSchema,
   newStoreSchema,
   newTenantSchema,
@@ -33,6 +34,7 @@ export const newIncidentSchema = exactly({
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$',
+      [fits]: 'text without control characters',
       description: 'what it belongs to, as case-812: endpoints ordered by group get these in order',
     }),
   ),
@@ -47,6 +49,7 @@ export const newIncidentSchema = exactly({
       minLength: 1,
       maxLength: 200,
       pattern: '^[!-~]+$',
+      [fits]: 'printable ASCII without spaces',
       description:
         'printable ASCII; the same key gives the same answer for 30 days, and as long as a delivery of it is kept',
     }),

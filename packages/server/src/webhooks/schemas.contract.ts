@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import {
   dayOrInstantSchema,
   exactly,
+  fits,
   instantSchema,
   nameSchema,
   newStoreSchema,
@@ -49,6 +50,7 @@ export const searchFilters = {
   failure_class: Type.Optional(oneOf(failureClasses)),
   last_status: optional.string({
     pattern: '^[1-5](xx|[0-9][0-9])$',
+    [fits]: 'a status such as 503, or a kind such as 5xx',
     description: 'the last status of HTTP that came, as 503, or all of a kind, as 5xx',
   }),
   id: optional.string({
@@ -133,7 +135,11 @@ const disableAfterSchema = Type.Integer({
     'days of failures without a success after which the service disables it, told a day before; null = never',
 });
 const urlSchema = Type.String({ minLength: 1, maxLength: 2000 });
-const descriptionSchema = Type.String({ maxLength: 500, pattern: '^[^\\u0000\\ud800-\\udfff]*$' });
+const plainText = {
+  pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+  [fits]: 'text without U+0000',
+} as const;
+const descriptionSchema = Type.String({ maxLength: 500, ...plainText });
 
 const hourCountsSchema = (description: string) => Type.Array(Type.Integer(), { description });
 /** What became of attempts, hour by hour: one number for each hour, the last for the present one. */
@@ -159,11 +165,12 @@ const uid = Type.String({
   minLength: 1,
   maxLength: 200,
   pattern: '^[A-Za-z0-9._-]+$',
+  [fits]: 'letters, digits, ".", "_" and "-"',
   description: 'what files call it, one of its tenant’s: letters, digits, ".", "_" and "-"',
 });
 const labels = Type.Record(
   Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
-  Type.String({ maxLength: 200, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
+  Type.String({ maxLength: 200, ...plainText }),
   {
     maxProperties: 20,
     additionalProperties: false,
@@ -294,6 +301,7 @@ export const newEndpointSchema = exactly({
   ),
   secret: optional.string({
     pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
+    [fits]: 'whsec_ and the base64 of 24–64 bytes',
     maxLength: 100,
     description: 'whsec_ and the base64 of 24–64 bytes, to keep one that receivers know already',
   }),

@@ -22,6 +22,7 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
         'tags removed': formatCount(receipt.tags_removed),
         'versions concerned': countWithNames(receipt.versions_changed, receipt.versions),
         'export files removed': countWithNames(receipt.exports_removed, receipt.exports),
+        'counts ended': countWithNames(receipt.counts_ended, receipt.counts),
         ...(incidents && {
           incidents: formatCount(incidents.count),
           'their answers': formatCount(incidents.answers),

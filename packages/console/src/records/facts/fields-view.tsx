@@ -140,19 +140,21 @@ function columnsFor(isCompared: boolean): readonly Column<Field>[] {
       card: 'note',
       value: ({ types }) => types.map(({ type }) => type).join(', '),
     }),
-    column.own('present', 'PRESENT', 112, {
+    column.own('present', 'PRESENT', 104, {
       isFigure: true,
-      rank: 2,
+      rank: 3,
       card: 'note',
       cell: ({ present }) => <Present of={present} />,
       value: ({ present }) => present.share,
     }),
-    column.own('picture', 'SPREAD', 176, {
-      rank: 3,
+    column.own('picture', 'SPREAD', 136, {
+      // A picture has no text, by which the list would take it for empty.
+      isKept: true,
+      rank: 2,
       cell: (field) => <FieldPicture field={field} />,
       value: () => null,
     }),
-    column.own('typical', 'TYPICAL', 160, {
+    column.own('typical', 'TYPICAL', 152, {
       isText: true,
       shown: longerOf,
       card: 'line',

@@ -1,19 +1,12 @@
 import { expect, it } from 'vitest';
-import { addCounts } from '../../api/views.ts';
 import { foundText } from './count-matches.tsx';
 
-const page = (count: number, looked: number, next_cursor: string | null) => ({
-  count,
-  looked,
-  bytes: 10 * count,
-  searched_to: null,
-  next_cursor,
-});
-
-it('adds up stretches, and says whether others follow', () => {
-  const first = page(2, 250_000, 'c');
-  expect(foundText(first)).toBe('2 of 250,000 fit so far');
-  const all = addCounts(first, page(1, 1_000, null));
-  expect(all).toEqual(page(3, 251_000, null));
-  expect(foundText(all)).toBe('3 of 251,000 fit');
+it('tells how many fit, and while not all is read how far it is', () => {
+  const first = { count: 2, looked: 250_000 };
+  expect(foundText({ ...first, next_cursor: 'c' })).toBe('2 of 250,000 fit so far');
+  expect(foundText({ ...first, next_cursor: null })).toBe('2 of 250,000 fit');
+  const job = { count: 1_204, looked: 24_900, total: 60_000 };
+  expect(foundText({ ...job, state: 'running' })).toBe('1,204 fit so far · 41 %');
+  expect(foundText({ ...job, state: 'waiting' })).toBe('1,204 fit so far · waiting');
+  expect(foundText({ ...job, looked: 60_000, state: 'completed' })).toBe('1,204 of 60,000 fit');
 });

@@ -55,8 +55,14 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
     update((before) => withoutPanel(changeSearch(before, change), ['record']));
   };
   const fault = records.data?.fault;
+  const isSearching = records.searching !== null;
+  const isCountable =
+    hasLabel(search) && total === null && event === undefined && fault === undefined;
   const slice = sliceOf(search);
-  const counting = useCount(slice && { ...slice, kind, source, where, dataset });
+  const counting = useCount(slice && { ...slice, kind, source, where, dataset }, {
+    id: search.count,
+    onId: (count) => update((before) => changeSearch(before, { count }), { replace: true }),
+  });
   useFirstRecords(props.facts, live.count + (records.data?.lines.length ?? 0));
   return (
     <>
@@ -100,15 +106,15 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
       />
       <div className={`row wrap end gap-8 flex-none line-over muted ${listClasses.pager}`}>
         <Order search={search} onChange={turn} />
-        <RecordsRange
-          search={search}
-          records={records}
-          total={total}
-          note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
-        />
-        {hasLabel(search) && total === null && event === undefined && fault === undefined && (
-          <CountMatches counting={counting} />
+        {(isSearching || counting.job?.finished_at !== null) && (
+          <RecordsRange
+            search={search}
+            records={records}
+            total={total}
+            note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
+          />
         )}
+        {!isSearching && isCountable && <CountMatches counting={counting} />}
         {live.held > 0 && (
           <Button onClick={() => rowsInSight()?.scrollTo(0, 0)}>
             {formatCount(live.held)} NEW ↑
@@ -116,24 +122,36 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         )}
         <span className={`row gap-8 ${tableClasses.buttons}`}>
           {dataset === undefined && (
-            <Button
-              className={tableClasses.live}
-              aria-pressed={isLive === true}
-              title="Show records as they are stored"
-              leftSection={<span className={tableClasses.dot} />}
-              onClick={() => {
+            <LiveSwitch
+              isLive={isLive === true}
+              onSwitch={() => {
                 turn({ ...firstPage, ...(isLive ? { live: undefined } : liveOf(search)) });
                 // What was live stays on the screen: the page may be older.
                 if (isLive) void records.refetch();
               }}
-            >
-              LIVE
-            </Button>
+            />
           )}
-          <PageButtons search={search} records={records} onTurn={turn} />
+          {/* A search that has nothing to show yet leaves no page to turn to. */}
+          {(!isSearching || (records.data !== undefined && !records.isPlaceholderData)) && (
+            <PageButtons search={search} records={records} onTurn={turn} />
+          )}
         </span>
       </div>
     </>
+  );
+}
+
+function LiveSwitch(props: { isLive: boolean; onSwitch: () => void }): ReactNode {
+  return (
+    <Button
+      className={tableClasses.live}
+      aria-pressed={props.isLive}
+      title="Show records as they are stored"
+      leftSection={<span className={tableClasses.dot} />}
+      onClick={props.onSwitch}
+    >
+      LIVE
+    </Button>
   );
 }
 
@@ -257,12 +275,19 @@ function RecordsRange(props: {
         })
       : '';
   }
+  const far =
+    searching === null
+      ? range.current
+      : `${formatCount(searching.found)} found, searched to ${searchedText(searching.to, zone)}`;
+  const isNote = searching === null && note !== '';
   return (
     <>
-      <span className="push right" role="status">
-        {searching === null
-          ? note || range.current
-          : `searched to ${searchedText(searching.to, zone)}, ${formatCount(searching.found)} found`}
+      <span
+        className={`push right ${isNote ? '' : tableClasses.range}`}
+        title={isNote ? undefined : far}
+        role="status"
+      >
+        {isNote ? note : far}
       </span>
       {searching !== null && <Button onClick={searching.stop}>STOP</Button>}
     </>

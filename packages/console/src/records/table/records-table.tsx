@@ -4,6 +4,7 @@ import { formatInstant, type Zone } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, offered } from '../../ui/table/column.ts';
+import { headPx } from '../../ui/table/column-layout.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -109,10 +110,11 @@ function fieldColumns(lines: readonly RecordLine[]): Column<RecordLine>[] {
 
 function fieldColumn(path: FieldPath): Column<RecordLine> {
   const value = ({ enrichment }: RecordLine) => fieldOf(enrichment, path);
+  const name = path.join('.').toUpperCase();
   return {
     id: `enrichment.${path.join('.')}`,
-    name: path.join('.').toUpperCase(),
-    width: 104,
+    name,
+    width: Math.min(240, Math.max(104, headPx(name))),
     isText: true,
     rank: offered,
     value,

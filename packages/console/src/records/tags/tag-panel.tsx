@@ -17,7 +17,7 @@ import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf, datasetWords, pathText } from '../../ui/words.ts';
 import { useFullMonths } from '../facts/use-facts.ts';
 import { pathOf, type SliceParams } from '../search.ts';
-import { CountMatches, useCount } from '../table/count-matches.tsx';
+import { CountMatches, useCount, useFirstStretch } from '../table/count-matches.tsx';
 import { faultOfWhere } from '../table/records-page.ts';
 import { WhereFilter } from '../table/where-filter.tsx';
 import { useCreateTag, useTaggedDays, useTagPreview } from './tag-acts.ts';
@@ -132,9 +132,11 @@ function Fitting(props: {
 }): ReactNode {
   const { slice, first, digest } = props;
   const [where, setWhere] = useState(first);
-  const isAsked = where !== undefined;
-  const counting = useCount(isAsked ? { ...slice, where } : null, true);
-  const fault = faultOfWhere(counting.error);
+  const [id, setId] = useState<string>();
+  const filter = where === undefined ? null : { ...slice, where };
+  const stretch = useFirstStretch(filter);
+  const counting = useCount(filter, { id, onId: setId });
+  const fault = faultOfWhere(stretch.error);
   return (
     <div>
       <WhereFilter
@@ -147,7 +149,9 @@ function Fitting(props: {
         onChange={setWhere}
       />
       <div className={`row gap-8 ${classes.fitting}`} role="status">
-        {isAsked && fault === undefined && <CountMatches counting={counting} />}
+        {filter !== null && fault === undefined && !stretch.isLoading && (
+          <CountMatches counting={counting} {...(stretch.data && { first: stretch.data })} />
+        )}
       </div>
     </div>
   );

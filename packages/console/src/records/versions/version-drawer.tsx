@@ -1,7 +1,8 @@
+import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
-import type { DatasetVersion } from '../../api/types.ts';
+import type { DatasetVersion, ExportJob } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
@@ -9,8 +10,11 @@ import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
+import { whereFree } from '../../ui/keys.ts';
 import { Instant } from '../../ui/marks.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
+import { exportHref } from '../../ui/panel-place.ts';
+import { exportsKey } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shellLine } from '../../ui/words.ts';
@@ -45,7 +49,10 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
       actions={(version) => (
         <div className="drawer-actions">
           {mayExport ? (
-            <ExportButton version={version} onExport={props.onExport} />
+            <>
+              <ExportButton version={version} onExport={props.onExport} />
+              <BundleButton version={version} />
+            </>
           ) : (
             <span className="muted small">EXPORT needs analytics:read</span>
           )}
@@ -177,6 +184,30 @@ function Slices({ version }: { version: DatasetVersion }): ReactNode {
         cells: [store ?? 'all stores', windowText(from, to), note ?? '–'],
       }))}
     />
+  );
+}
+
+/** Starts the job that bundles the version for those who train, as `svcctl records versions bundle` does. */
+function BundleButton({ version }: { version: DatasetVersion }): ReactNode {
+  const { tenant, id, name, state } = version;
+  const start = useAct({
+    call: () => api.post<ExportJob>('/exports/bundle', { tenant, version: id }),
+    onDone: (job) => {
+      const text = `Export queued: ${job.file_name}`;
+      notify({ text, href: exportHref(job.id), linkText: 'follow it' });
+    },
+    failed: `Not bundled: ${name}`,
+    changes: exportsKey,
+  });
+  return (
+    <Button
+      aria-label={`BUNDLE ${name}`}
+      title="A tar for those who train: typed Parquet of each split, a dataset card, statistics and checksums"
+      loading={start.isPending}
+      {...whereFree(state !== 'failed', () => start.mutate())}
+    >
+      BUNDLE
+    </Button>
   );
 }
 

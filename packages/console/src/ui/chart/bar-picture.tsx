@@ -1,9 +1,9 @@
-import { type ReactNode, useId } from 'react';
+import type { ReactNode } from 'react';
 import classes from './chart.module.css';
 import { thinLabels, timeLabels } from './scale.ts';
 import type { Stretch } from './use-brush.ts';
 
-/** What a part of a bar stands for; each has its colour in the theme, and the cold tier is hatched. */
+/** What a part of a bar stands for; each has its colour in the theme, and the cold tier is hollow. */
 export type Tone = 'data' | 'hot' | 'cold' | 'ok' | 'failed' | 'abandoned';
 
 /** One part of every bar: its name, and how it is drawn. */
@@ -81,13 +81,11 @@ type PictureProps = {
 export function Picture(props: PictureProps): ReactNode {
   const { bars, series, frame, most, ticks, tick, stretch, looked } = props;
   const { width, left, top, foot, step } = frame;
-  const hatch = useId();
   const scale = (foot - top) / Math.max(1, most);
   const labels = thinLabels(timeLabels(bars.map(({ name }) => name)), step, textWidth);
   const isIn = (index: number) => stretch !== null && index >= stretch.from && index <= stretch.to;
   return (
     <svg width={width} height={foot + 20} aria-hidden="true">
-      <Hatch id={hatch} />
       {ticks.map((count) => (
         <g key={count}>
           <line
@@ -123,7 +121,6 @@ export function Picture(props: PictureProps): ReactNode {
         <path
           key={name}
           className={classes[tone]}
-          fill={tone === 'cold' ? `url(#${hatch})` : undefined}
           d={pathOf(bars, part, {
             frame,
             scale,
@@ -161,24 +158,6 @@ function Brush({ stretch, frame }: { stretch: Stretch; frame: Frame }): ReactNod
   );
 }
 
-/** The pattern of the cold tier. */
-function Hatch({ id }: { id: string }): ReactNode {
-  return (
-    <defs>
-      <pattern
-        id={id}
-        width="4"
-        height="4"
-        patternUnits="userSpaceOnUse"
-        patternTransform="rotate(45)"
-      >
-        <rect className={classes.hatchGround} width="4" height="4" />
-        <rect className={classes.hatchLine} width="1.6" height="4" />
-      </pattern>
-    </defs>
-  );
-}
-
 type PathOptions = {
   frame: Frame;
   /** Pixels for one. */
@@ -213,21 +192,12 @@ function round(pixels: number): number {
 
 /** What the parts of the bars stand for. */
 export function SeriesLegend({ series }: { series: readonly Series[] }): ReactNode {
-  const hatch = useId();
   return (
     <span className={classes.legend}>
       {series.map(({ name, tone }) => (
         <span key={name}>
           <svg width="12" height="12" aria-hidden="true">
-            <Hatch id={hatch} />
-            <rect
-              className={classes[tone]}
-              fill={tone === 'cold' ? `url(#${hatch})` : undefined}
-              x="0.5"
-              y="0.5"
-              width="11"
-              height="11"
-            />
+            <rect className={classes[tone]} x="0.5" y="0.5" width="11" height="11" />
           </svg>
           {name}
         </span>

@@ -83,9 +83,14 @@ export function sizeOf(column: Sized, rows: readonly unknown[]): { px: number; w
   const textOf = column.shown ?? (isText ? value : undefined);
   if (textOf === undefined || rows.length === 0) return { px: width, wishPx: width };
   const longest = rows.reduce<number>((most, row) => Math.max(most, `${textOf(row)}`.length), 0);
-  const wholePx = Math.ceil(Math.max(longest * letterPx, name.length * capitalPx)) + cellPaddingPx;
+  const wholePx = Math.max(Math.ceil(longest * letterPx) + cellPaddingPx, headPx(name));
   const mostPx = isMain ? Math.max(width, mainPx) : width;
   return { px: Math.min(wholePx, mostPx), wishPx: wholePx };
+}
+
+/** The width in pixels that shows the name of a column whole. */
+export function headPx(name: string): number {
+  return name.length * capitalPx + cellPaddingPx;
 }
 
 /** A letter of 13 px is as wide on the average, measured over errors and addresses. */

@@ -1,5 +1,6 @@
 import { useMediaQuery } from '@mantine/hooks';
 import { type CSSProperties, useRef, useState } from 'react';
+import type { Actor } from '../../api/types.ts';
 import { useSession } from '../session.ts';
 import { type Column, idOf } from './column.ts';
 import {
@@ -55,7 +56,7 @@ export function useColumns<Row>(props: {
 }): ColumnModel {
   const columns = props.columns as readonly Column<unknown>[];
   const { hasSelection, rows } = props;
-  const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`, useSession().actor.name);
+  const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`, useSession().actor);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   // Where none of the rows has a button, their column leaves its room to the others.
   const action = columns.find(
@@ -154,13 +155,24 @@ function useSame<Item>(list: readonly Item[]): readonly Item[] {
 }
 
 /**
- * The layout that this browser stored for somebody; until then, that of before people had their own. Mantine's hook would
- * write it at once, and lose another release's.
+ * The layout that this browser stored for somebody: by their id, because two may have one name. One that an earlier release
+ * kept by the name becomes that of the first who comes with it; until there is either, the one of before people had their own
+ * holds. Mantine's hook would write it at once, and lose another release's.
  */
-function useKeptLayout(list: string, who: string): [ColumnLayout, (layout: ColumnLayout) => void] {
-  const key = `${list}@${who}`;
+function useKeptLayout(
+  list: string,
+  { id, name }: Pick<Actor, 'id' | 'name'>,
+): [ColumnLayout, (layout: ColumnLayout) => void] {
+  const [key, old] = [`${list}@${id}`, `${list}@${name}`];
   const [layout, setLayout] = useState(() =>
-    parseLayout(withStorage((all) => all.getItem(key) ?? all.getItem(list))),
+    parseLayout(
+      withStorage((all) => {
+        const moved = all.getItem(old);
+        if (moved !== null && all.getItem(key) === null) all.setItem(key, moved);
+        all.removeItem(old);
+        return all.getItem(key) ?? all.getItem(list);
+      }),
+    ),
   );
   const keep = (next: ColumnLayout) => {
     setLayout(next);

@@ -64,7 +64,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     cell: ({ hours }) => <HoursChart hours={hours} />,
     value: ({ hours }) => (hours === undefined ? null : hoursText(hours)),
   }),
-  column.own('ok', 'OK', 52, {
+  column.own('ok', 'OK', 64, {
     isFigure: true,
     card: 'fact',
     cell: ({ hours }) => <OkShare hours={hours} />,

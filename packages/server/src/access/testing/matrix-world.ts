@@ -20,6 +20,7 @@ const kindsByPath = [
   ['/approvals/', 'approval'],
   ['/views/', 'view'],
   ['/enrichment/records/counts/', 'count'],
+  ['/enrichment/imports/jobs/', 'importJob'],
   ['/enrichment/tags/', 'tag'],
   ['/enrichment/erasures/', 'erasure'],
   ['/enrichment/dataset-versions/', 'version'],
@@ -157,6 +158,21 @@ async function seedCount(db: TestService['db'], tenant: string, tokenId: string)
   return id;
 }
 
+function jobMakers(
+  db: TestService['db'],
+  { tenant, ownerId }: { tenant: string; ownerId: string },
+  idOf: Caller['idOf'],
+) {
+  let made = 0;
+  return {
+    count: () => seedCount(db, tenant, ownerId),
+    importJob() {
+      const digest = String(++made).padStart(64, '0');
+      return idOf('POST', '/enrichment/imports/jobs', { digest, files: 1, total: null });
+    },
+  };
+}
+
 /** Makes one more thing of each kind. */
 function makersOf(
   service: TestService,
@@ -184,7 +200,7 @@ function makersOf(
       const window = { store: `S${made}`, from, to: from };
       return idOf('POST', '/enrichment/tags', { tenant, ...window, dataset: 'fine_tuning' });
     },
-    count: () => seedCount(service.db, tenant, ownerId),
+    ...jobMakers(service.db, { tenant, ownerId }, idOf),
     version() {
       const body = { tenant, dataset: 'training', name: `version ${++made}` };
       return idOf('POST', '/enrichment/dataset-versions', body);

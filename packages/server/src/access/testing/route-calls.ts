@@ -56,6 +56,11 @@ export const routeCalls: Readonly<
   countRecords: ({ tenant }) => [{ query: { tenant } }],
   startCount: ({ tenant }) => [{ body: { tenant } }],
   changeCount: async ({ fresh }) => [{ id: await fresh('count'), body: { state: 'paused' } }],
+  startImport: () => [{ body: { digest: 'a'.repeat(64), files: 1, total: 1 } }],
+  reportImport: async ({ fresh }) => {
+    const nothing = { rows: 0, sent: 0, taken: 0, rejected: 0, conflicts: 0 };
+    return [{ id: await fresh('importJob'), body: { at_file: 0, at_row: 0, ...nothing } }];
+  },
   tailRecords: ({ tenant }) => [
     { query: { tenant, since: '2000-01-01T00:00:00Z', follow: 'false' } },
   ],
@@ -80,6 +85,7 @@ export const routeCalls: Readonly<
   exportCsv: exportCalls,
   exportNdjson: exportCalls,
   exportParquet: exportCalls,
+  exportBundle: ({ tenant, things }) => [{ body: { tenant, version: things.version } }],
   downloadExport: async ({ fresh }) => [{ as: 'nobody', id: await fresh('link') }],
   getExport: ({ things }) => [{ id: things.export }],
   cancelExport: async ({ fresh, complete }) => [

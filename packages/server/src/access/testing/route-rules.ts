@@ -21,6 +21,17 @@ export type RouteRule = {
  */
 export type ForeignTenant = 'empty' | '400' | '404' | 'rejected' | '403' | 'none';
 
+/** Which routes a token that is limited to stores may call: all others refuse it. */
+export const storeRoutes: ReadonlySet<string> = new Set([
+  ...['confirmSession', 'whoAmI', 'endOwnSessions'],
+  ...['ingestRecords', 'listDatasets', 'listMonthSums', 'listRecords', 'getRecord'],
+  ...['countRecords', 'startCount', 'getCount', 'changeCount', 'listDays', 'getFacts', 'getFields'],
+  ...['estimateExport', 'inferSchema', 'previewTemplate', 'previewExport'],
+  ...['exportCsv', 'exportNdjson', 'exportParquet'],
+  ...['listExports', 'getExport', 'getManifest', 'downloadFile', 'cancelExport'],
+  ...['listJobs', 'getJob', 'cancelJob'],
+]);
+
 const reads = 'reads';
 const untold = '(reads)';
 
@@ -73,6 +84,9 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   countRecords: rule('enrichment:read', reads, 'empty', untold),
   startCount: rule('enrichment:read', 'reads in the background', '400', untold),
   getCount: rule('enrichment:read', reads, '404', untold),
+  startImport: rule('enrichment:write', 'only adds', 'none', '(a pipeline’s write)'),
+  getImport: rule('enrichment:read', reads, '404', untold),
+  reportImport: rule('enrichment:write', 'only adds', '404', '(a pipeline’s write)'),
   changeCount: rule('enrichment:read', 'another change undoes it', '404', 'count.pause'),
   tailRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
@@ -96,6 +110,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   exportCsv: rule('analytics:read', reads, 'empty', 'export.csv'),
   exportNdjson: rule('analytics:read', reads, 'empty', 'export.ndjson'),
   exportParquet: rule('analytics:read', reads, 'empty', 'export.parquet'),
+  exportBundle: rule('analytics:read', 'another export makes it again', '404', 'export.create'),
   downloadExport: rule('open', reads, 'none', 'export.csv'),
   listExports: rule('analytics:read', reads, 'empty', untold),
   getExport: rule('analytics:read', reads, '404', untold),

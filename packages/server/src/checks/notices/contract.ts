@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { routesUnder } from '../../platform/http/contract.ts';
 import {
   exactly,
+  fits,
   instantSchema,
   newTenantSchema,
   nullable,
@@ -62,6 +63,7 @@ export const newTargetSchema = exactly({
     maxLength: 254,
     pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
     description: 'of an e-mail: one address',
+    [fits]: 'one address such as ops@example.com',
   }),
   tenant: Type.Optional({
     ...newTenantSchema,
@@ -115,7 +117,7 @@ export const noticesContract = routesUnder('Notices', {
   createNotifyTarget: {
     route: 'POST /notify/targets',
     summary: 'Have somebody told',
-    description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
+    description: `What is told, and in which form, is in docs/operations/monitoring.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
     stepUp: true,
     body: newTargetSchema,

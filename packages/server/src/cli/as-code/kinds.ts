@@ -120,7 +120,7 @@ const tokens: Kind = {
   section: 'tokens',
   one: 'token',
   key: ['name'],
-  fields: { scopes: null, tenants: null, addresses: null },
+  fields: { scopes: null, tenants: null, stores: null, addresses: null },
   spell({ preset, ...row }) {
     if (preset === undefined) return row;
     const isKnown = typeof preset === 'string' && Object.hasOwn(presets, preset);
@@ -135,7 +135,11 @@ const tokens: Kind = {
   list: async (context, client) =>
     (await all(context, client, 'GET /tokens'))
       .filter(({ creator }) => creator !== null)
-      .map((row) => ({ id: row.id, row })),
+      // A file names either tenants or stores. An older service knows no stores.
+      .map((row) => ({
+        id: row.id,
+        row: row.stores ? { ...row, tenants: null } : { ...row, stores: null },
+      })),
   create: createToken,
   // A token cannot be changed: another one takes its place.
   async change(on, { id }, _change, row) {
@@ -148,10 +152,10 @@ const tokens: Kind = {
 
 async function createToken(
   { client, tell }: Target,
-  { tenants, addresses, ...row }: Row,
+  { tenants, stores, addresses, ...row }: Row,
 ): Promise<void> {
-  const limits = { tenants: tenants ?? undefined, addresses: addresses ?? undefined };
-  const body = { ...row, ...limits } as never;
+  const limits = { tenants: tenants ?? undefined, stores: stores ?? undefined };
+  const body = { ...row, ...limits, addresses: addresses ?? undefined } as never;
   await tell((await client.json('POST /tokens', { body })).token);
 }
 

@@ -129,7 +129,7 @@ const verify = call('POST /audit/verify', {
   done(_id, { ok, problem_count: count }) {
     if (ok) return null;
     throw new AppError('verify_failed', {
-      detail: `The audit log is not as it was written: ${numberOf(count, 'difference', 'differences')}.`,
+      detail: `The audit log is not as it was written: ${numberOf(count, 'difference', 'differences')}. Change nothing; compare with a copy from elsewhere first: svcctl audit verify --against FILE.`,
     });
   },
 });

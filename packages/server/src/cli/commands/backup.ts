@@ -155,7 +155,12 @@ function assertRight(context: Context, report: BackupReport): void {
       detail: `${numberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
     });
   }
-  const { hot, cold, files, objects } = report;
+  const { hot, cold, files, objects, tenants_unread: unread } = report;
+  if (unread.length > 0) {
+    context.note(
+      `Of ${numberOf(unread.length, 'tenant')} only by SHA-256, as the keys are not here: ${unread.join(', ')}.`,
+    );
+  }
   context.note(
     `Right: ${numberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${numberOf(files, 'file')} and ${numberOf(objects, 'object')} by SHA-256.`,
   );

@@ -21,7 +21,7 @@ const argument = ['<id>', 'the job’s id, as svcctl jobs ls prints it'] as cons
 const ls = list('GET /jobs', {
   summary: 'list the jobs of all kinds',
   description:
-    'Lists exports, retention runs, verifications, bulk retries and purges, replays, countings of dataset versions, counts of records, the latest first: those of the kinds that the token may read.',
+    'Lists exports, retention runs, verifications, bulk retries and purges, replays, countings of dataset versions, counts of records and imports of files, the latest first: those of the kinds that the token may read.',
   examples: [
     'svcctl jobs ls',
     'svcctl jobs ls --state running',
@@ -120,7 +120,9 @@ const wait = call('GET /jobs/:id', {
       describe: (_done, _total, job) => progressText(job.progress) ?? '',
       waits: ({ state, error }) => [
         state === 'waiting' ? `${id} waits, and goes on by itself: ${error ?? ''}` : null,
-        state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
+        state === 'paused'
+          ? `${id} is paused. ${error ?? `Go on: svcctl jobs resume ${id}`}`
+          : null,
       ],
       goesOn: `The job goes on without this command. Look: svcctl jobs show ${id}`,
     });
@@ -136,7 +138,7 @@ const wait = call('GET /jobs/:id', {
 const cancel = call('POST /jobs/:id/cancel', {
   summary: 'cancel jobs',
   description:
-    'Cancels exports, counts, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
+    'Cancels exports, counts, imports, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
   argument: ['<id...>', 'ids, as svcctl jobs ls prints them'],
   examples: ['svcctl jobs cancel exp_4fTq9Zx7Kq2LmN0p'],
   done: (id) => `Cancelled ${id}.`,

@@ -33,6 +33,8 @@ const receipt = answerOf('POST /enrichment/erase', {
     { id: 'ver_1', name: 'spring' },
     { id: 'ver_2', name: 'summer' },
   ],
+  counts_ended: 1,
+  counts: [{ id: 'cnt_1', name: 'desk' }],
   erased_at: '2026-03-05T10:00:01.000000Z',
   objects_removed_after: '2026-03-05T10:15:01.000000Z',
   remains: [
@@ -56,6 +58,7 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
   expect(done.stdout).toContain('erased                  2 records\n');
   expect(done.stdout).toContain('not found               e3\n');
   expect(done.stdout).toMatch(/^versions concerned +3: spring, summer and 1 more$/m);
+  expect(done.stdout).toMatch(/^counts ended +1: desk$/m);
   expect(done.stdout).toMatch(/remains \(objects\) +until 2026-03-05 10:15:01 UTC: The replaced/);
   expect(done.stdout).toMatch(/remains \(wal\) +The log stays/);
   expect(sent('POST', '/enrichment/erase').at(-1)).toEqual({

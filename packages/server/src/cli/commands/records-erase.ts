@@ -143,6 +143,7 @@ function receiptFacts(receipt: Receipt): Facts {
     ['tags removed', formatCount(receipt.tags_removed)],
     ['versions concerned', countWithNames(receipt.versions_changed, receipt.versions)],
     ['export files removed', countWithNames(receipt.exports_removed, receipt.exports)],
+    ['counts ended', countWithNames(receipt.counts_ended, receipt.counts)],
     ...incidentFacts(receipt.incidents),
     [
       'not found',

@@ -1,13 +1,16 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Option } from 'commander';
+import type { ImportJob, IngestAnswer } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { importFormats, type RecordField, recordFields } from '../../records/values.ts';
+import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatDuration } from '../format.ts';
 import { usage } from '../help.ts';
-import { type FoundFile, noteUnused, openFiles } from '../import/find-files.ts';
+import { type Drive, driveImport, notDriven } from '../import/drive-import.ts';
+import { type FoundFile, type Importer, noteUnused, openFiles } from '../import/find-files.ts';
 import { noteRejects, type Totals, totalColumns } from '../import/report.ts';
 import { batchesOf, sendDays } from '../import/send-days.ts';
 import { sendFile } from '../import/send-file.ts';
@@ -101,51 +104,25 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       const client = await context.connect();
       // A service that answers now is waited for when it goes away later.
       await client.json('GET /me', {});
+      const how = { ...mapping, delimiter };
       const resume =
         options.resume === undefined
           ? undefined
-          : await openResume(resolve(io.cwd, options.resume), { ...mapping, delimiter });
+          : await openResume(resolve(io.cwd, options.resume), how);
       const progress = progressOf(context, files);
-      const firstRow = (file: FoundFile) => resume?.rowsOf(file) ?? 0;
-      let passed = 0;
-      let seen = 0;
       const note = (text: string) => progress.note(text);
-      for (const batch of batchesOf(files, { firstRow, isCheck })) {
-        const { parts, isTyped } = batch;
-        const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
-        const sending = { batch, totals, isCheck, onRows, note };
-        if (isTyped) await sendDays(context, client, importer, sending);
-        for (const [number, { file, from, until }] of parts.entries()) {
-          const isFirst = from === firstRow(file);
-          if (isFirst) passed += from;
-          const before = totals.rows;
-          if (!isTyped || (await importer.stage.countRest(number)) > 0) {
-            await sendFile(context, client, {
-              file,
-              totals,
-              isCheck,
-              note,
-              firstRow: from,
-              rest: isTyped ? number : undefined,
-              onRows: (rows) => progress.show(file, seen + rows),
-              onAnswered: async (rows) => resume?.note(file, rows),
-            });
-          }
-          if (isTyped && until !== null) {
-            totals.rows = before + until - from;
-            await resume?.note(file, until);
-          }
-          if (!isTyped || until === file.source.rows) {
-            seen += file.source.rows ?? from + totals.rows - before;
-            totals.files += 1;
-          }
-        }
+      const work = (drive: Drive) =>
+        sendAll(context, client, { importer, drive, totals, isCheck, resume, progress });
+      if (isCheck) await work(notDriven(files));
+      else {
+        const job = await driveImport(context, client, { files, how, note }, work);
+        if (job !== null) takeSums(totals, job);
       }
       progress.clear();
       if (totals.rows > 0) noteUnused(context, importer, { files, numbers: options.number ?? [] });
-      if (passed > 0)
+      if (resume !== undefined && resume.passed > 0)
         context.note(
-          `note: ${numberOf(passed, 'row')} were answered before, as ${options.resume} says`,
+          `note: ${numberOf(resume.passed, 'row')} were answered before, as ${options.resume} says`,
         );
     } catch (error) {
       if (!isCheck && totals.accepted > 0) {
@@ -160,6 +137,72 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
     await report(context, totals, { options, elapsedMillis: io.now() - startedAt });
   },
 });
+
+type Work = {
+  readonly importer: Importer;
+  readonly drive: Drive;
+  readonly totals: Totals;
+  readonly isCheck: boolean;
+  readonly resume: Resume | undefined;
+  readonly progress: ReturnType<typeof progressOf>;
+};
+
+/** Sends what is not done of the files, batch by batch: days at once, then the rest of each file. */
+async function sendAll(
+  context: Context,
+  client: Client,
+  { importer, drive, totals, isCheck, resume, progress }: Work,
+): Promise<void> {
+  const { query } = drive;
+  const firstRow = (file: FoundFile) => Math.max(drive.rowsOf(file), resume?.rowsOf(file) ?? 0);
+  let seen = drive.rowsBefore;
+  const note = (text: string) => progress.note(text);
+  for (const batch of batchesOf(drive.files, { firstRow, isCheck })) {
+    const { parts, isTyped } = batch;
+    const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
+    const sending = { batch, totals, isCheck, query, onRows, note };
+    if (isTyped) await sendDays(context, client, importer, sending);
+    for (const [number, { file, from, until }] of parts.entries()) {
+      if (from === firstRow(file)) resume?.pass(from - drive.rowsOf(file));
+      let at = from;
+      const onDone = (row: number, answer?: IngestAnswer) => {
+        const rows = row - at;
+        totals.rows += rows;
+        at = row;
+        drive.note(file, { row, isTyped }, { rows, ...(answer && { answer }) });
+      };
+      if (!isTyped || (await importer.stage.countRest(number)) > 0) {
+        await sendFile(context, client, {
+          ...{ file, totals, isCheck, query, note },
+          firstRow: from,
+          rest: isTyped ? number : undefined,
+          onRows: (rows) => progress.show(file, seen + rows),
+          async onAnswered(row, answer) {
+            onDone(row, answer);
+            await drive.tell();
+            await resume?.note(file, row);
+          },
+        });
+      }
+      if (isTyped && until !== null) onDone(until);
+      if (isTyped && until !== file.source.rows) continue;
+      drive.note(file, { row: 'end', isTyped }, { rows: 0 });
+      seen += file.source.rows ?? at;
+      totals.files += 1;
+    }
+    await drive.tell();
+    for (const { file, until } of parts) if (isTyped) await resume?.note(file, until ?? 0);
+  }
+}
+
+/** The sums of the whole job, in place of those of this run. */
+function takeSums(totals: Totals, job: ImportJob): void {
+  totals.files = job.files;
+  totals.rows = job.rows;
+  totals.accepted = job.stored + job.cold;
+  totals.duplicates = job.known ?? 0;
+  totals.rejected_count = job.rejected;
+}
 
 function pair(text: string): Pair {
   const at = text.indexOf('=');
@@ -233,6 +276,9 @@ async function report(
 type Resume = {
   /** How many rows of a file were stored or rejected before; 0 when it is another file by now. */
   rowsOf(file: FoundFile): number;
+  /** Rows that this run passed over because of it. */
+  readonly passed: number;
+  pass(rows: number): void;
   /** Notes that as many rows of a file were answered. */
   note(file: FoundFile, rows: number): Promise<void>;
 };
@@ -271,7 +317,14 @@ async function openResume(path: string, mapping: object): Promise<Resume> {
     const read = parseLine(line);
     if (read !== null) known.set(read.file, read);
   }
+  let passed = 0;
   return {
+    get passed() {
+      return passed;
+    },
+    pass(rows) {
+      passed += rows;
+    },
     rowsOf({ path: file, source }) {
       const line = known.get(file);
       return line?.identity === source.identity ? line.rows : 0;

@@ -26,6 +26,7 @@ const fields = [
   'objects_brought',
   'objects_missing',
   'objects_damaged',
+  'tenants_left_out',
   'deliveries_open',
   'secret_key',
   'verification',
@@ -103,6 +104,11 @@ function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   if (done.objects_damaged.length > 0) {
     context.note(
       `Passed over ${numberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
+    );
+  }
+  if (done.tenants_left_out.length > 0) {
+    context.note(
+      `Left out ${numberOf(done.tenants_left_out.length, 'tenant')}, whose keys are gone: ${done.tenants_left_out.join(', ')}.`,
     );
   }
   if (done.objects_missing > 0) {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -56,11 +56,16 @@ test('a data folder keeps to the database of its service, and another one leaves
   expect(existsSync(join(folder.path, 'postgres'))).toBe(false);
 
   const other = await createTestDatabase();
+  const moved: string[] = [];
+  const watcher = watch(folder.path, (kind, name) => void moved.push(`${kind} ${name}`));
   try {
     await start({ env: { DATABASE_URL: other.url } });
   } finally {
+    watcher.close();
     await other.drop();
   }
+  // It was replaced, and so there at any moment: one that is moved away first is told twice.
+  expect(moved.filter((one) => one === 'rename admin-token')).toHaveLength(1);
   expect(await readFile(join(folder.path, 'admin-token'), 'utf8')).not.toBe(token);
   const kept = (await readdir(folder.path)).filter((name) => name.startsWith('admin-token.'));
   expect(await Promise.all(kept.map((name) => readFile(join(folder.path, name), 'utf8')))).toEqual([

@@ -99,7 +99,16 @@ export async function forget(context: Context, options: { profile?: string }): P
   );
 }
 
-const fields = ['name', 'scopes', 'tenants', 'expires_at', 'url', 'source', 'profile'] as const;
+const fields = [
+  'name',
+  'scopes',
+  'tenants',
+  'stores',
+  'expires_at',
+  'url',
+  'source',
+  'profile',
+] as const;
 
 export const whoami = command({
   description: 'Says who the token in use is, where it was found, and which service it goes to.',
@@ -120,7 +129,7 @@ export const whoami = command({
     const columns = [
       word('NAME', 'name'),
       word('SCOPES', (row) => row.scopes.join(',')),
-      word('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+      word('TENANTS', (row) => (row.stores ?? row.tenants)?.join(',') ?? 'all'),
       word('EXPIRES', 'expires_at', {
         shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
       }),

@@ -20,7 +20,7 @@ const columns = [
   word('ID', 'id'),
   text('NAME', 'name'),
   text('SCOPES', (row) => row.scopes.join(',')),
-  text('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+  text('TENANTS', (row) => (row.stores ?? row.tenants)?.join(',') ?? 'all'),
   text('FROM', (row) => row.addresses?.join(',') ?? 'anywhere'),
   ago('CREATED', 'created_at'),
   ago('EXPIRES', 'expires_at', {
@@ -88,6 +88,7 @@ const create = verb({
   examples: [
     'svcctl tokens create --name "support desk" --preset support-readonly --expires 30d',
     'svcctl tokens create --name pipeline-tx --scope enrichment:write --tenant TX > token.txt',
+    'svcctl tokens create --name "branch DFW" --scope enrichment:read --store TX/DFW',
     'svcctl tokens create --local --name rescue --preset admin',
   ],
   options: [
@@ -95,6 +96,7 @@ const create = verb({
     ['--preset <preset>', 'a bundle of scopes', Object.keys(presets) as Preset[]],
     ['--scope <scope...>', 'one scope or several, instead of a preset', scopes],
     ['--tenant <tenant...>', 'limit it to these tenants (default: all)'],
+    ['--store <tenant/store...>', 'limit it to these stores instead, as TX/DFW'],
     [
       '--from <network...>',
       'limit it to these networks or addresses, as 10.0.0.0/8 (default: any)',
@@ -116,6 +118,7 @@ const create = verb({
       preset,
       scope: scopes,
       tenant: tenants,
+      store: stores,
       from: addresses,
       expires: when,
     } = options;
@@ -124,6 +127,7 @@ const create = verb({
       ...(preset && { preset }),
       ...(scopes && { scopes }),
       ...(tenants && { tenants }),
+      ...(stores && { stores }),
       ...(addresses && { addresses }),
       ...(when !== undefined && { expires_at: expiry(when, context.io.now()) }),
     };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
 import { answerOf } from '../testing/answers.ts';
-import { completedJob, offerFile } from '../testing/export-jobs.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
@@ -200,25 +199,4 @@ test('versions rm asks, and deletes', async () => {
   const { code, stderr } = await cli(`${words} --yes`);
   expect(code).toBe(0);
   expect(stderr).toBe('Deleted 2026-q1 of TX (ver_1).\n');
-});
-
-describe('versions bundle', () => {
-  const content = Buffer.from('no Parquet');
-  const shares = { train: 100, validation: 0, test: 0 };
-  const bundle = 'records versions bundle ver_1 --dir b';
-
-  test('asks for a typed file of each split, and refuses one that is not what was frozen', async () => {
-    const job = completedJob(content, { version: 'ver_1' });
-    const splits = { ...version.splits, train: { count: 1, digest: '0000000000000000' } };
-    api.on('GET /enrichment/dataset-versions/ver_1', json({ ...version, shares, splits }));
-    api.on('POST /exports/parquet', json(job, 202));
-    offerFile(api, content, { job: { version: 'ver_1' } });
-    await ends(cli(bundle), 6, [
-      'train of 2026-q1 has 512,991 rows with the digest 9f3c00000000abe1, which is not',
-      '(version_changed)',
-    ]);
-    expect(sent('POST', '/exports/parquet')).toEqual([
-      { tenant: 'TX', version: 'ver_1', split: 'train', typed: true },
-    ]);
-  });
 });

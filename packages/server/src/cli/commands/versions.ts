@@ -180,7 +180,7 @@ function parseLimit(text: string): number {
 const bundle = verb({
   summary: 'make a folder of a dataset version, for those who train',
   description:
-    'Makes a folder that datasets.load_dataset, pandas and DuckDB read as it is: typed Parquet of each split (svcctl exports schema shows its columns), a dataset card, statistics, manifests and checksums. The service makes the files as export jobs. A run that broke off is gone on with by the same command.',
+    'Makes a folder that datasets.load_dataset, pandas and DuckDB read as it is: typed Parquet of each split (svcctl exports schema shows its columns), a dataset card, statistics, manifests and checksums. The service makes all of it in one export job, whose tar (svcctl exports get has it whole) is unpacked as it comes. A run that broke off is gone on with by the same command.',
   argument,
   examples: [
     'svcctl records versions bundle 2026-q1 --tenant TX --dir tx-2026-q1',
@@ -192,12 +192,12 @@ const bundle = verb({
     ['--force', 'replace the bundle that is there'],
   ],
   async act(context, { tenant, dir, force }, name) {
-    const { makeBundle } = await import('../exports/bundle.ts');
+    const { getBundle } = await import('../exports/bundle.ts');
     const client = await context.connect();
     const found = await findVersion(context, client, { word: name, tenant });
     // What is left of one that has lost records is known when it is counted.
     const version = await followCounting(context, client, found);
-    await makeBundle(context, client, { version, dir, mayReplace: force === true });
+    await getBundle(context, client, { version, dir, mayReplace: force === true });
   },
 });
 

@@ -16,6 +16,8 @@ export type DownloadRequest = {
   readonly out: string | null;
   readonly mayReplace: boolean;
   readonly isJson: boolean;
+  /** Opens what takes the bytes; by default a file that gets its name in the end. */
+  readonly open?: typeof openPartFile;
 };
 
 /** The request by the options --out, --force and --json. Throws `usage_invalid` when they contradict each other. */
@@ -81,7 +83,7 @@ type Downloaded = {
 export async function download(
   context: Context,
   file: RemoteFile,
-  { out, mayReplace }: DownloadRequest,
+  { out, mayReplace, open = openPartFile }: DownloadRequest,
 ): Promise<Downloaded> {
   const { io } = context;
   const path = out === '-' ? null : resolve(io.cwd, out ?? file.name);
@@ -90,7 +92,7 @@ export async function download(
   const sink =
     path === null
       ? createStdoutSink(context.out)
-      : await openPartFile(path, { mayReplace, sha256, signal: io.signal });
+      : await open(path, { mayReplace, sha256, signal: io.signal });
   const resumedAt = sink.sizeBytes();
   const progress = createProgress(io, { ...file.progress, label, doneBefore: resumedAt });
   let isOfUse = sha256 !== null;

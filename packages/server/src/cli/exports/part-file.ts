@@ -31,7 +31,7 @@ export type Sink = {
   leave(): Promise<number>;
 };
 
-type PartOptions = {
+export type PartOptions = {
   mayReplace: boolean;
   /** The SHA-256 of a whole file that a later run can go on with; null when there is none yet. */
   sha256: string | null;
@@ -178,7 +178,11 @@ async function addAll(hash: Hash, handle: FileHandle, signal: AbortSignal): Prom
 /**
  * Every piece is written at its own position: two downloads of the same file write the same bytes, whichever is first.
  */
-async function writeAll(handle: FileHandle, piece: Uint8Array, position: number): Promise<void> {
+export async function writeAll(
+  handle: FileHandle,
+  piece: Uint8Array,
+  position: number,
+): Promise<void> {
   for (let done = 0; done < piece.length; ) {
     const { bytesWritten } = await handle.write(piece, done, piece.length - done, position + done);
     done += bytesWritten;
@@ -232,7 +236,7 @@ async function isOurs(part: string, handle: FileHandle): Promise<boolean> {
 }
 
 /** Throws what fails as an error of the catalogue. */
-async function writing(path: string, work: () => Promise<void>): Promise<void> {
+export async function writing(path: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

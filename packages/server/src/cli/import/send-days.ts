@@ -89,6 +89,8 @@ type Sending = {
   readonly totals: Totals;
   /** Whether nothing is stored. */
   readonly isCheck: boolean;
+  /** Names the import that the records belong to. */
+  readonly query: { readonly import?: string };
   /** Is told how many more rows are stored or known. */
   readonly onRows: (rows: number) => void;
   readonly note: (text: string) => void;
@@ -174,7 +176,7 @@ async function planKnown(
 async function sendTenant(
   client: Client,
   stage: Importer['stage'],
-  { tenant, rows, totals, onRows, note }: Sending & { tenant: string; rows: number },
+  { tenant, rows, totals, query, onRows, note }: Sending & { tenant: string; rows: number },
 ): Promise<boolean> {
   const path = await stage.write(tenant);
   if (path === null) return false;
@@ -182,7 +184,7 @@ async function sendTenant(
     const answer = await client.upload(
       'POST /enrichment/imports',
       createReadStream(path, { highWaterMark: 2 ** 18 }),
-      { headers: { 'content-type': parquetType }, query: { tenant } },
+      { headers: { 'content-type': parquetType }, query: { ...query, tenant } },
     );
     totals.accepted += (parseAnswer(answer) as Imported).count;
     onRows(rows);
@@ -195,9 +197,10 @@ async function sendTenant(
   }
 }
 
-/** Says why rows take the way of ingest; throws the error where that is none that the service has to do with. */
+/** Says why rows take the way of ingest; throws the error where they cannot, or the service has nothing to do with it. */
 function tellOtherWay(tenant: string, error: unknown, note: Sending['note']): void {
-  if (!(error instanceof ApiError) && !isUnreachable(error)) throw error;
+  const isOfService = error instanceof ApiError && error.code !== 'job_finished';
+  if (!isOfService && !isUnreachable(error)) throw error;
   note(`${tenant} goes through ingest: ${error.message}`);
 }
 

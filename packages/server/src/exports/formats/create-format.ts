@@ -4,7 +4,7 @@ import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
 import { sumCounts } from '../typed/row-counter.ts';
 import { misfitsOf } from '../typed/take-row.ts';
 import { readTemplate } from '../typed/template.ts';
-import { type ExportFormat, fileExtension, type LineTemplate } from '../values.ts';
+import { type ExportFormat, fileExtension, type JobFormat, type LineTemplate } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
 import { createLineWriter } from './line-writer.ts';
 import { magic } from './parquet/footer.ts';
@@ -25,10 +25,12 @@ export function createFormat(options: FileOptions): FileFormat {
 /** What only this format has of a `FileFormat`, and how it encodes rows. */
 type Form = Omit<FileFormat, 'proof' | 'startBody'> & { readonly openRows: OpenRows };
 
-const forms: Readonly<Record<ExportFormat, (options: FileOptions) => Form>> = {
+const forms: Readonly<Record<JobFormat, (options: FileOptions) => Form>> = {
   csv,
   ndjson,
   parquet,
+  // The parts of a bundle are those of its files of Parquet.
+  bundle: (options) => ({ ...parquet(options), mediaType: 'application/x-tar', extension: '.tar' }),
 };
 
 /** CSV in either profile. The tiers write machine CSV; only for field paths and the other profile cells are re-encoded. */
@@ -36,7 +38,7 @@ function csv(options: FileOptions): Form {
   const { plan, head, encodeRow } = createLineWriter(options);
   const isPlain = options.profile === 'machine' && !plan.hasPaths;
   return {
-    ...textForm('text/csv; charset=utf-8', options),
+    ...textForm('text/csv; charset=utf-8', 'csv', options),
     head: Buffer.from(head),
     async openRows(snapshot) {
       const kind = isPlain ? 'csv' : 'cells';
@@ -53,7 +55,7 @@ function ndjson(options: FileOptions): Form {
   if (template !== undefined) return templated(options, template);
   const { plan, encodeRow } = createLineWriter(options);
   return {
-    ...textForm('application/x-ndjson', options),
+    ...textForm('application/x-ndjson', 'ndjson', options),
     async openRows(snapshot) {
       const kind = plan.hasPaths ? 'cells' : 'json';
       const rows = await readRows(snapshot, { kind, columns: plan.source });
@@ -67,7 +69,7 @@ function ndjson(options: FileOptions): Form {
 function templated(options: FileOptions, template: LineTemplate): Form {
   const plan = planColumns(fillerColumns(readTemplate(template.lines).source));
   return {
-    ...textForm('application/x-ndjson', options),
+    ...textForm('application/x-ndjson', 'ndjson', options),
     tell: (layouts) => ({ skipped: sumCounts(layouts.map(skippedOf)) }),
     async openRows(snapshot) {
       const { encodeRow, skipped } = createFiller(template);
@@ -86,7 +88,7 @@ function templated(options: FileOptions, template: LineTemplate): Form {
 }
 
 /** What files of text have in common: they may be compressed as a whole, and nothing stands around their rows. */
-function textForm(plain: string, { format, compression }: FileOptions) {
+function textForm(plain: string, format: ExportFormat, { compression }: FileOptions) {
   const nothing = Buffer.alloc(0);
   return {
     head: nothing,

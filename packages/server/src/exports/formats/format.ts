@@ -5,8 +5,8 @@ import type { ExportSource } from '../encode/rows.ts';
 import type { Manifest } from '../jobs.contract.ts';
 import type {
   Compression,
-  ExportFormat,
   FieldColumn,
+  JobFormat,
   LineTemplate,
   Profile,
   Proof,
@@ -14,7 +14,7 @@ import type {
 
 /** The file that is asked for. */
 export type FileOptions = {
-  readonly format: ExportFormat;
+  readonly format: JobFormat;
   /** The columns in the order of the file: export columns or field paths. */
   readonly columns: readonly string[];
   /** For typed Parquet: the columns that stand in the place of `enrichment`, before the one for what fits none of them. */

@@ -14,14 +14,15 @@ import { keepVersionSchema } from '../queries.ts';
 import { type Selection, toSelection } from '../select.ts';
 import type { FindSchema } from '../typed/find-schema.ts';
 import { readTemplate } from '../typed/template.ts';
-import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
+import { defaultColumns, exportFileName, type JobFormat } from '../values.ts';
+import { splitsOf } from './bundle-splits.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
 import { findVersionContent } from './version-queries.ts';
 
 /** Who asks for which export, in which format. */
 type CreateCall = Act & {
-  readonly format: ExportFormat;
+  readonly format: JobFormat;
   readonly body: ExportRequest;
   readonly findSchema: FindSchema;
 };
@@ -43,7 +44,7 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   if (!mayTouchTenant(actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
   }
-  const inferred = body.typed ? await call.findSchema(selection) : null;
+  const inferred = body.typed || call.format === 'bundle' ? await call.findSchema(selection) : null;
   const queue = (connection: Connection, pinned: Pinned) =>
     queueJob(connection, call, { selection, pinned, inferred });
   const { slice: wanted, version } = selection;
@@ -97,7 +98,11 @@ async function queueJob(
   });
   if (job === undefined) throw new Error('a job vanished while it was written');
   // The parts of a version were cut when it was frozen. Any other slice is cut when the work on it begins.
-  if (version !== null) await queries.insertParts(connection, job, version.parts);
+  if (version !== null) {
+    const splits = format === 'bundle' ? splitsOf(version) : [null];
+    const parts = splits.flatMap(() => version.parts);
+    await queries.insertParts(connection, job, parts);
+  }
   await noteAct(connection, call, {
     action: 'export.create',
     target: job.id,
@@ -151,14 +156,14 @@ async function assertRoom(connection: Connection, tenant: string, actor: Actor):
   const isOwn = own >= mostOpenJobs.ofToken;
   if (!isOwn && all < mostOpenJobs.ofTenant) return;
   throw new AppError('exports_full', {
-    detail: `${isOwn ? `${own} exports of ${tenant} that this token asked for` : `${all} exports of ${tenant}`} are waiting or running already. Try again when one has ended, or cancel one.`,
+    detail: `${isOwn ? `${own} exports of ${tenant} that this token asked for` : `${mostOpenJobs.ofTenant} exports of ${tenant}`} are waiting or running already. Try again when one has ended, or cancel one.`,
     retryAfterSeconds: 30,
   });
 }
 
 /** The file that a request asks for, with the defaults that hold now. */
 export function toFileOptions(
-  format: ExportFormat,
+  format: JobFormat,
   body: ExportRequest,
   slice: Selection['slice'],
 ): FileOptions {

@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import { inSpoolFolder, putBytes } from '../../platform/objects/spool.ts';
-import { compress, compressTail } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import { linesOf } from '../typed/fill-row.ts';
 import type { Hold, WorkContext } from './context.ts';
 import type { StoredJob } from './job.ts';
 import { type DonePart, goOn } from './queries.ts';
+import { writeFile } from './write-file.ts';
 
 /** What of a run lies in its folder. */
 export type Delivery = {
@@ -54,7 +52,7 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
         const number = String(files.length + 1).padStart(5, '0');
         const name = `part-${number}${call.format.extension}`;
         const path = join(dir, name);
-        const written = await writeFileOf(context, part, { ...call, path });
+        const written = await writeFile(context, [part], { ...call, path });
         files.push({ name, rows: linesOf(part), ...written });
         const key = `${folder}/${name}`;
         const before = await findBefore(store, key, signal);
@@ -115,38 +113,6 @@ async function openFolder(
   throw new AppError('export_target_refused', {
     detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Have the operator of the service list the folder again that it had, or lead the schedule to another place and cancel this run.`,
   });
-}
-
-/** A part as a file of its own: what begins such a file, the part, and what ends it. */
-async function writeFileOf(
-  { source }: WorkContext,
-  part: DonePart,
-  { job, format, path, signal }: DeliverCall & { path: string },
-): Promise<Pick<DeliveredFile, 'bytes' | 'sha256'>> {
-  const { compression } = job.options;
-  const ref = { key: part.object_key, sizeBytes: part.size_bytes, sha256: part.sha256 };
-  const opened = await source.cold.objects.open(ref, { anew: true, signal });
-  const hash = createHash('sha256');
-  let bytes = 0;
-  async function* pieces(): AsyncGenerator<Buffer> {
-    yield* compress([format.head], compression);
-    yield* createReadStream(opened.path);
-    const { rows, body_bytes: sizeBytes, layout } = part;
-    yield* compressTail(format, [{ rows, sizeBytes, layout }], compression);
-  }
-  async function* counted(): AsyncGenerator<Buffer> {
-    for await (const piece of pieces()) {
-      hash.update(piece);
-      bytes += piece.length;
-      yield piece;
-    }
-  }
-  try {
-    await pipeline(counted(), createWriteStream(path, { mode: 0o600 }), { signal });
-  } finally {
-    await opened.release();
-  }
-  return { bytes, sha256: hash.digest('hex') };
 }
 
 function manifestOf(job: StoredJob, files: readonly DeliveredFile[]) {

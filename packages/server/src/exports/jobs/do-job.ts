@@ -10,18 +10,19 @@ import { compress, compressTail } from '../formats/compress.ts';
 import { createFormat } from '../formats/create-format.ts';
 import type { FileFormat } from '../formats/format.ts';
 import type { Manifest } from '../jobs.contract.ts';
-import { linesOf } from '../typed/fill-row.ts';
-import type { Proof } from '../values.ts';
+import { type JoinedFile, joinBundle } from './bundle.ts';
+import { sliceOfPart } from './bundle-splits.ts';
 import type { Hold, JobProgress, WorkContext } from './context.ts';
 import { cutNews } from './cut-news.ts';
 import { type Delivery, deliver } from './deliver.ts';
 import { setDelivery } from './delivery-queries.ts';
-import { type FileEnds, type Held, partKey, type StoredJob, type StoredManifest } from './job.ts';
+import { type FileEnds, type Held, partKey, type StoredJob } from './job.ts';
 import { addFile, makeParts } from './make-parts.ts';
+import { describeFile } from './manifest.ts';
 import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
 import { findVersionContent } from './version-queries.ts';
-import { isReadBack } from './write-part.ts';
+import { toFilePart } from './write-file.ts';
 
 type JobCall = Hold & { readonly job: StoredJob & Held };
 
@@ -61,19 +62,31 @@ export async function doJob(context: WorkContext, call: JobCall): Promise<void> 
     tally: (part, now) => void progress.set(part, now),
   });
   assertSame(made.parts, totals);
-  const tail = await buffer(compressTail(format, made.parts.map(toFilePart), compression));
-  const ends = await writeEnds(context, { head, tail }, call);
+  const { gaps, sha256 } =
+    job.options.format === 'bundle'
+      ? await joinBundle(context, { job, signal, format, ...made, digest: totals.digest })
+      : await joinFile(job, { format, ...made, head });
+  const ends = await writeEnds(context, gaps, call);
   signal.throwIfAborted();
-  await made.hash.update(tail);
-  const sha256 = await made.hash.digest();
   const file = { format, parts: made.parts, ends, sha256, totals };
   if (job.schedule_id !== null && totals.rows > 0) await noteLeaving(context, call, totals.rows);
   const delivery = job.schedule_id === null ? null : await deliver(context, { ...call, ...file });
   await complete(context, call, { ...file, delivery });
 }
 
-function toFilePart({ rows, body_bytes, layout }: DonePart) {
-  return { rows, sizeBytes: body_bytes, layout };
+/** The head and the tail around all parts, and the hash of the whole. */
+async function joinFile(
+  { options }: StoredJob,
+  made: { format: FileFormat; parts: readonly DonePart[]; hash: ThreadHash; head: Buffer },
+): Promise<JoinedFile> {
+  const { format, parts, hash, head } = made;
+  const tail = await buffer(compressTail(format, parts.map(toFilePart), options.compression));
+  await hash.update(tail);
+  const gaps = [
+    { after: 0, bytes: head },
+    { after: parts.length, bytes: tail },
+  ];
+  return { gaps, sha256: await hash.digest() };
 }
 
 function sumOf(numbers: readonly number[]): number {
@@ -92,7 +105,7 @@ async function findTotals(
   const triples: Triple[] = [];
   for (const part of parts) {
     signal.throwIfAborted();
-    triples.push(await measureSlice(db, { ...job.slice, range: part.range }, source.cold));
+    triples.push(await measureSlice(db, sliceOfPart(job, part), source.cold));
   }
   const sum = sumTriples(triples);
   await write((connection) => queries.updateTotals(connection, job, sum));
@@ -131,14 +144,16 @@ function assertSame(done: readonly DonePart[], pinned: Totals): void {
   });
 }
 
-/** Stores the head and the tail of a file as one object. */
+/** Stores what a file has beside its parts, the first before them and the last behind them, as one object. */
 async function writeEnds(
   context: WorkContext,
-  ends: { head: Buffer; tail: Buffer },
+  gaps: JoinedFile['gaps'],
   { job, signal }: JobCall,
 ): Promise<FileEnds> {
   const { store, source } = context;
-  const bytes = Buffer.concat([ends.head, ends.tail]);
+  const bytes = Buffer.concat(gaps.map((gap) => gap.bytes));
+  const headBytes = gaps[0]?.bytes.length ?? 0;
+  const between = gaps.slice(1, -1).map((gap) => ({ after: gap.after, bytes: gap.bytes.length }));
   const sha256 = createHash('sha256').update(bytes).digest();
   const key = partKey(job, 'ends');
   await putBytes({ store, spoolDir: source.spoolDir }, { key, bytes, signal });
@@ -148,8 +163,9 @@ async function writeEnds(
   return {
     object_key: key,
     sha256: sha256.toString('hex'),
-    head_bytes: ends.head.length,
-    tail_bytes: ends.tail.length,
+    head_bytes: headBytes,
+    tail_bytes: bytes.length - headBytes,
+    ...(between.length > 0 && { between }),
   };
 }
 
@@ -168,30 +184,10 @@ async function complete(
 ): Promise<void> {
   const { head_bytes, tail_bytes } = file.ends;
   const sizeBytes = sumOf([head_bytes, ...file.parts.map((part) => part.size_bytes), tail_bytes]);
-  const manifest: StoredManifest = {
-    export_id: job.id,
-    file_name: job.file_name,
-    format: job.options.format,
-    compression: job.options.compression,
-    columns: [...job.options.columns],
-    ...(job.typed_schema && { schema: job.typed_schema }),
-    ...file.format.tell?.(file.parts.map(({ layout }) => layout)),
-    request: job.request,
-    recorded_before: job.recorded_before,
-    version: job.version,
-    rows: sumOf(file.parts.map(linesOf)),
-    digest: hexDigest(file.totals.digest),
-    proof: proofOf(job, file),
-    splits: await splitsOf(context, job),
-    bytes: sizeBytes,
-    sha256: file.sha256.toString('hex'),
-    parts: file.parts.map((part) => ({
-      rows: linesOf(part),
-      digest: hexDigest(part.digest),
-      bytes: part.size_bytes,
-      sha256: part.sha256.toString('hex'),
-    })),
-    created_at: job.created_at,
+  const splits = await splitsOf(context, job);
+  const manifest = {
+    ...describeFile(job, { ...file, digest: file.totals.digest, sizeBytes }),
+    splits,
   };
   const { rows } = file.totals;
   const { sha256, ends } = file;
@@ -230,19 +226,6 @@ async function noteDelivery(
   });
 }
 
-/** What the parts that were read back prove, at the least: parts with hot records are always read back. */
-function proofOf(
-  job: StoredJob,
-  { format, parts }: { format: FileFormat; parts: readonly DonePart[] },
-): Proof {
-  if (format.proof !== 'content') return format.proof;
-  return parts.every((part) => isReadBack(part, job)) ? 'content' : 'sample';
-}
-
-function hexDigest(decimal: string): string {
-  return formatDigest(BigInt(decimal));
-}
-
 /** The splits of an export of a whole version with shares; null for other exports, and while they are not counted. */
 async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['splits']> {
   const { tenant, version, request } = job;
@@ -253,7 +236,7 @@ async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['
   return Object.fromEntries(
     Object.entries(content.splits).map(([name, { count, digest }]) => [
       name,
-      { rows: count, digest: hexDigest(digest) },
+      { rows: count, digest: formatDigest(BigInt(digest)) },
     ]),
   );
 }

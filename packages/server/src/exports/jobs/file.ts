@@ -182,23 +182,27 @@ async function sendPiece(
 /** A stretch of an object that is a stretch of the file. */
 export type Piece = { readonly ref: ObjectRef } & ByteRange;
 
-/** The pieces of a file in their order: head, parts, tail. */
+/** The pieces of a file in their order: head, parts with what lies between them, tail. */
 export function piecesOf(ends: FileEnds, parts: readonly PartObject[]): Piece[] {
-  const { head_bytes, tail_bytes } = ends;
+  const { head_bytes, tail_bytes, between = [] } = ends;
   const own: ObjectRef = {
     key: ends.object_key,
     sizeBytes: head_bytes + tail_bytes,
     sha256: Buffer.from(ends.sha256, 'hex'),
   };
-  return [
-    { ref: own, start: 0, end: head_bytes },
-    ...parts.map(({ object_key, size_bytes, sha256 }) => ({
-      ref: { key: object_key, sizeBytes: size_bytes, sha256 },
-      start: 0,
-      end: size_bytes,
-    })),
-    { ref: own, start: head_bytes, end: own.sizeBytes },
-  ].filter(({ start, end }) => end > start);
+  const pieces: Piece[] = [];
+  let [done, start] = [0, 0];
+  for (const { after, bytes } of [{ after: 0, bytes: head_bytes }, ...between]) {
+    pieces.push(...parts.slice(done, after).map(toPiece));
+    pieces.push({ ref: own, start, end: start + bytes });
+    [done, start] = [after, start + bytes];
+  }
+  pieces.push(...parts.slice(done).map(toPiece), { ref: own, start, end: own.sizeBytes });
+  return pieces.filter((piece) => piece.end > piece.start);
+}
+
+function toPiece({ object_key: key, size_bytes: sizeBytes, sha256 }: PartObject): Piece {
+  return { ref: { key, sizeBytes, sha256 }, start: 0, end: sizeBytes };
 }
 
 /** The pieces, cut to a range of the file. */

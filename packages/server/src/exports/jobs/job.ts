@@ -23,13 +23,15 @@ export type JobVersion = {
   readonly where?: string;
 };
 
-/** The head and the tail of a file, which are stored together as one object. */
+/** The head and the tail of a file, and what lies between its parts, which are stored together as one object. */
 export type FileEnds = {
   readonly object_key: string;
   /** The SHA-256 as hex text. */
   readonly sha256: string;
   readonly head_bytes: number;
   readonly tail_bytes: number;
+  /** How the tail begins in a bundle: so many bytes each, which lie in the file after so many parts. */
+  readonly between?: readonly { readonly after: number; readonly bytes: number }[];
 };
 
 /** A manifest without the time of its end, which the job's row has. */

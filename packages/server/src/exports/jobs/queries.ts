@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import {
   findJobRow,
-  isOfTenants,
+  isOfTenantsOrStores,
   type JobSource,
   type ListedTable,
   listJobRows,
@@ -42,7 +42,11 @@ export const jobColumns = sql`${shownColumns}, slice, ends, manifest, typed_sche
 export const isWorkedOn = sql`(hashtext(j.id)::bigint & 4294967295)::oid in (
   select objid from pg_locks where ${isHeldLock('exportJobs')})`;
 
-const source: JobSource = { name: 'exports', requestedAt: 'created_at', isInReach: isOfTenants };
+const source: JobSource = {
+  name: 'exports',
+  requestedAt: 'created_at',
+  isInReach: isOfTenantsOrStores,
+};
 
 /** Where the list of all jobs finds exports. */
 export const listedExports: ListedTable = {

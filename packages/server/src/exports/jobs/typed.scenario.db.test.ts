@@ -7,6 +7,7 @@ import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../contract.ts';
 import { keepVersionSchema } from '../queries.ts';
+import { createSchemaFinder } from '../typed/find-schema.ts';
 import { putTogether } from '../typed/testing/put-together.ts';
 import { fieldTypeText } from '../values.ts';
 import { verifyFile } from '../verify-file.ts';
@@ -240,6 +241,19 @@ test.each(['none', 'gzip'] as const)(
     expect(await verify(id)).toMatchObject({ ok: true, rows: 0 });
   },
 );
+
+test('columns are found in a sample of no more records than it may have', async () => {
+  const small = { records: 20, places: 4, mostPlaces: 4, keysEach: 100 };
+  const find = createSchemaFinder(exports, small);
+  const sampled: number[] = [];
+  for (const tenant of ['H', 'I', 'J']) {
+    const records = Array.from({ length: 100 }, (_, n) => recordText(n, tenant));
+    await ingest(exports.db, exports.cold, [records]);
+    const slice = { tenant, tenants: null };
+    sampled.push((await find({ slice, version: null })).sampled);
+  }
+  expect(sampled).toEqual([20, 20, 19]);
+});
 
 test('a record without a value fails the job, which names both and is not tried again', async () => {
   const { id } = await exports.create('ndjson', { tenant: 'T', template: { a: '{{late}}' } });

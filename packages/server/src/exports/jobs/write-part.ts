@@ -8,6 +8,7 @@ import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
 import { compress } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
 import type { Compression } from '../values.ts';
+import { sliceOfPart } from './bundle-splits.ts';
 import type { Hold, WorkContext } from './context.ts';
 import { type Held, partKey, type StoredJob } from './job.ts';
 import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
@@ -28,7 +29,8 @@ const partsPerSample = 16;
 
 /** Whether a part is always read back. For Parquet that takes no longer than to sum the digest where it is encoded. */
 export function isReadBack({ number }: { number: number }, { options }: StoredJob): boolean {
-  return options.format === 'parquet' || number % partsPerSample === 1;
+  const isParquet = options.format === 'parquet' || options.format === 'bundle';
+  return isParquet || number % partsPerSample === 1;
 }
 
 /**
@@ -59,7 +61,7 @@ async function storePart(
   const path = join(dir, 'part');
   let mayCount = false;
   try {
-    const slice = { ...job.slice, range: part.range };
+    const slice = sliceOfPart(job, part);
     const written = await writeRows(context, slice, { ...call, path });
     const { rows, sha256, layout } = written;
     const digest =
@@ -193,7 +195,8 @@ async function proveRows(
   const digest = call.digest ?? (isOther ? await measure() : null);
   if (digest !== null && proof.digest !== digest) {
     throw new AppError('internal_error', {
-      detail: 'A part of the file was read back with other records than were encoded.',
+      detail:
+        'A part of the file was read back with other records than were encoded. Ask for the export anew; if that fails, too, look at the store and its disk.',
     });
   }
   return proof.digest;

@@ -27,6 +27,7 @@ export function createFiller({ lines, missing }: LineTemplate): {
       if (missing === 'refuse') {
         const key = keyColumns.map((name) => cells[columns.indexOf(name)]?.text ?? '');
         throw new AppError('template_unfilled', {
+          isOfTenant: true,
           detail: `The record ${key.join(' ')} has no value for {{${filled.missing}}}. Choose other records, as by a where, or skip those without it: missing=skip.`,
         });
       }

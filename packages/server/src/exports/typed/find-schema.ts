@@ -15,7 +15,7 @@ export type FindSchema = (
   options?: { countsMisfits?: boolean },
 ) => Promise<FoundSchema>;
 
-const size = { records: 10_000, places: 40, mostPlaces: 200, keysEach: 10 };
+const usualSize = { records: 10_000, places: 40, mostPlaces: 200, keysEach: 10 };
 const textBytes = 16 * 2 ** 20;
 /** At most so many are inferred at once; each takes some 60 MB, and half a second of this process. */
 const atOnce = 2;
@@ -26,7 +26,10 @@ const recordsATurn = 500;
  * records. Of a slice its kind is looked at if the sample has it, its `where` never. Throws 500 `segment_damaged`, 503
  * `cold_tier_unavailable`.
  */
-export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): FindSchema {
+export function createSchemaFinder(
+  tiers: { db: Database; cold: ColdReader },
+  size = usualSize,
+): FindSchema {
   const gate = createGate(atOnce);
   return async ({ slice, version }, { countsMisfits = false } = {}) => {
     const { tenant, kind, tenants } = slice;
@@ -41,9 +44,10 @@ export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): F
       const whole = { tenant, store, from, until, dataset, tags, tenants };
       const { count, records } = await readSliceSample(tiers, whole, { size, textBytes });
       const own = records.filter((record) => kind === undefined || record.kind === kind);
-      const texts = (own.length === 0 ? records : own).flatMap(
-        ({ enrichment }) => enrichment ?? [],
-      );
+      // Of hot records only about as many are found as are asked for.
+      const texts = (own.length === 0 ? records : own)
+        .flatMap(({ enrichment }) => enrichment ?? [])
+        .slice(0, size.records);
       const inference = new ColumnInference();
       await inTurns(texts, (text) => inference.add(text));
       const inferred = inference.columns();

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createLog } from '../../platform/log.ts';
 import { templateNames } from '../values.ts';
+import { createFiller } from './fill-row.ts';
 import { readTemplate } from './template.ts';
 
 const enrichment =
@@ -84,4 +86,21 @@ test('any text around a reference comes out as JSON, as it stood', () => {
       expect(line).not.toMatch(/\n/);
     }),
   );
+});
+
+test('a record without a value is named to the caller, and not in the log', () => {
+  const { encodeRow } = createFiller({ lines: { a: '{{quay}}' }, missing: 'refuse' });
+  const cells = ['{}', 'A', '2001-03-05', 'kim@x'].map((text) => ({ text, isText: true }));
+  const lines: string[] = [];
+  const log = createLog('warn', { write: (line) => void lines.push(line) });
+  try {
+    encodeRow(cells);
+  } catch (err) {
+    log.warn({ err }, 'an export could not go on');
+    expect(err).toMatchObject({ code: 'template_unfilled' });
+    expect((err as { detail: string }).detail).toMatch(/kim@x has no value for \{\{quay\}\}/);
+  }
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('template_unfilled');
+  expect(lines[0]).not.toMatch(/kim|quay/);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { maskLiterals, namesAny } from './literals.ts';
+import { maskLiterals, mentions, namesAny } from './literals.ts';
 
 test.each([
   ['person.id = "p-17"', 'person.id = "…"'],
@@ -10,9 +10,35 @@ test.each([
   expect(maskLiterals(where)).toBe(masked);
 });
 
-test('a value is found as it is read, not as it is spelled, and not in the name of a field', () => {
-  expect(namesAny('id = "\\u006bim \\"4711\\""', ['kim "4711"'])).toBe(true);
-  expect(namesAny('id = 4711', ['4711'])).toBe(true);
-  expect(namesAny('id ilike "kim-4711%"', ['ada', 'kim-4711'])).toBe(true);
-  expect(namesAny('kim = "ada"', ['kim'])).toBe(false);
+test.each<[string, string, boolean]>([
+  ['id = "\\u006bim \\"4711\\""', 'kim "4711"', true],
+  ['kim = "ada"', 'kim', false],
+  ['id in ("ada", "kim-4711")', 'kim-4711', true],
+  ['id = "kim-47110"', 'kim-4711', false],
+  ['id = "about kim"', 'kim', false],
+  ['id = 4711', '4711', true],
+  ['id = 4711.0', '4711', true],
+  ['id = 47110', '4711', false],
+  ['id = 1234567890123456790', '1234567890123456789', false],
+  ['id = 0', ' ', false],
+  ['id ilike "KIM-4711%"', 'kim-4711', true],
+  ['id ilike "%kim\\\\_4711"', 'kim_4711', true],
+  ['id ilike "%kim-47110%"', 'kim-4711', false],
+])('a value is found as it is read, and whole: %s and %s', (where, name, isNamed) => {
+  expect(namesAny(where, ['nobody', name])).toBe(isNamed);
+});
+
+test.each<[string, string, boolean]>([
+  ['asks: kim.', 'kim', true],
+  ['kim@acme.example asks', 'kim@acme.example', true],
+  ['e-1 and e-11', 'e-11', true],
+  ['only e-11', 'e-1', false],
+  ['the kimono and 77', 'kim', false],
+  ['the kimono and 77', '7', false],
+  ['kimkim or kim', 'kim', true],
+  ['Zoë’s', 'Zo', false],
+  ['anything', '', false],
+  ['刪除王小明的資料', '王小明', true],
+])('%s mentions %s: %s', (text, name, isMentioned) => {
+  expect(mentions(text, name)).toBe(isMentioned);
 });

@@ -5,6 +5,8 @@ import {
   callerOf,
   requireConfirmation,
   requireScope,
+  requireWholeTenants,
+  withinStore,
   withShownNames,
 } from '../../kernel/actor.ts';
 import type { SharedBudget } from '../../kernel/gate.ts';
@@ -77,10 +79,7 @@ export function addRoute<C extends RouteContract>(
   const { takeTurns = (_caller, work) => work() } = options;
   const find = (request: FastifyRequest, mayBeKnown = false) =>
     takeTurns(`address ${request.ip}`, () => options.authenticate(request, mayBeKnown));
-  const requireOwnScope = (actor: Actor) => {
-    if (contract.scope !== 'any' && contract.scope !== null) requireScope(actor, contract.scope);
-    return actor;
-  };
+  const requireOwnScope = (actor: Actor) => requireAllowed(actor, contract);
   /** Looks a token up that no statement has checked. Throws 401 as if that had been done at first. */
   const lookUpUnchecked = async (request: FastifyRequest) => {
     if (knownOf(request).actor.check?.isMade === false) await find(request);
@@ -134,6 +133,8 @@ export function addRoute<C extends RouteContract>(
         if (asksInBody(contract, request.body)) requireConfirmation(knownOf(request).actor);
         if (request.body === undefined) request.body = {};
         if (!streams(request)) checkBody(request.body);
+        if (contract.stores === 'named')
+          known.set(request, ofStore(knownOf(request), request.body));
         connections.admit(request.raw);
         done();
       },
@@ -157,6 +158,18 @@ export function addRoute<C extends RouteContract>(
       return status === 204 ? answer.then(() => (reply.sent ? reply : reply.send())) : answer;
     },
   });
+}
+
+/** Throws 403 to whoever may not call the route, whatever they ask for. */
+function requireAllowed(actor: Actor, { scope, stores }: RouteContract): Actor {
+  if (scope !== 'any' && scope !== null) requireScope(actor, scope);
+  if (stores === undefined) requireWholeTenants(actor);
+  return actor;
+}
+
+/** The request, with what its caller reaches of the store that it names. */
+function ofStore(known: Known, body: unknown): Known {
+  return { ...known, actor: withinStore(known.actor, { ...known.query, ...Object(body) }) };
 }
 
 /** Looks at a body that is not checked yet, because 403 must come before 400. */

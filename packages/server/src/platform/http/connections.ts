@@ -214,7 +214,8 @@ function endSlowBodies(open: Iterable<[Socket, Connection]>): void {
         refuseConnection(socket, {
           status: 408,
           code: 'http_invalid',
-          detail: 'The body of the request did not arrive in time.',
+          detail:
+            'The body of the request did not arrive in time. Send it again, compressed or in smaller parts where the line is slow.',
         });
       }
     }

@@ -24,6 +24,12 @@ export type RouteContract = {
    */
   readonly stepUp?: true | { readonly when: readonly string[] } | { readonly unless: string };
   /**
+   * Whether a token that is limited to stores may call; without it, none may. `named`: the query or the body names a tenant
+   * and a store, of which alone the answer is (`withinStore`). `own`: the handler heeds them itself, or tells of the caller
+   * alone; where it asks for a tenant, such a caller reaches none.
+   */
+  readonly stores?: 'named' | 'own';
+  /**
    * Set where the statement that stores what a JSON body holds checks the token (`tokensStand`), so that it need not be
    * looked up before.
    */

@@ -30,7 +30,7 @@ export function addMetricsRoute(
     }
     await admit(request);
     reply.type(metrics.registry.contentType);
-    return metrics.registry.metrics();
+    return metrics.read();
   });
 }
 
@@ -75,7 +75,7 @@ export async function serveMetrics(
         response.end(`There is only GET ${path} on this port.\n`);
         return;
       }
-      metrics.registry.metrics().then(
+      metrics.read().then(
         (text) => {
           response.writeHead(200, { 'content-type': metrics.registry.contentType });
           response.end(text);

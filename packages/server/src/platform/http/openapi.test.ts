@@ -80,6 +80,7 @@ test('a file tells each media type that it may have', () => {
       'application/vnd.apache.parquet',
       'application/gzip',
       'application/zstd',
+      'application/x-tar',
     ]);
   }
 });

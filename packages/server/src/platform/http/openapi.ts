@@ -95,19 +95,19 @@ export const conventions = [
   },
   {
     title: 'Limits',
-    text: 'Answers to calls with a token say how many requests are left, as draft-ietf-httpapi-ratelimit-headers-10 has it. `RateLimit-Policy: "token";q=6000;w=60` is the policy: a token may make so many requests at once, which come back evenly within 60 seconds. `RateLimit: "token";r=5990;t=1` is what is left, and in how many seconds all of it is there again. Where a token is limited to tenants, both name a second policy, `"tenants"`: all tokens that are limited to the same tenants share it. Beyond it the answer is 429 `rate_limited`. Limits of what goes on at once have no headers: a token, or all tokens that are limited to the same tenants, may have only a part of the requests under way (429 `requests_busy`), of the bytes being ingested (429 `ingest_busy`) and of the exports (429 `exports_busy`). With 429 and `overloaded` nothing was done, so that any call may be made again.',
+    text: 'Answers to calls with a token say how many requests are left, as draft-ietf-httpapi-ratelimit-headers-10 has it. `RateLimit-Policy: "token";q=6000;w=60` is the policy: a token may make so many requests at once, which come back evenly within 60 seconds. `RateLimit: "token";r=5990;t=1` is what is left, and in how many seconds all of it is there again. Where a token is limited to tenants, both name a second policy, `"tenants"`: all tokens that are limited to the same tenants, or to stores in them, share it; the latter are not told what is left of it. Beyond it the answer is 429 `rate_limited`. Limits of what goes on at once have no headers: a token, or all tokens that are limited to the same tenants, may have only a part of the requests under way (429 `requests_busy`), of the bytes being ingested (429 `ingest_busy`) and of the exports (429 `exports_busy`). With 429 and `overloaded` nothing was done, so that any call may be made again.',
   },
 ] as const;
 
 /** How a caller gets a token, beginning with the first one in the life of a service, and how it is sent. */
 export const authentication =
-  'Send an access token as `Authorization: Bearer svc_…`. The first start of the service writes an admin token to `admin-token` in its data folder; an admin makes others with `svcctl tokens create` or `POST /api/v1/tokens`. A token holds scopes, and may be limited to tenants: what belongs to other tenants then looks as if it did not exist.';
+  'Send an access token as `Authorization: Bearer svc_…`. The first start of the service writes an admin token to `admin-token` in its data folder; an admin makes others with `svcctl tokens create` or `POST /api/v1/tokens`. A token holds scopes, and may be limited to tenants: what belongs to other tenants then looks as if it did not exist. One that is limited to stores likewise sees records of no other store; calls that do not say that they are for it refuse it with 403 `whole_tenant_required`.';
 
 /** What a status means on every route that may answer with it and has no words of its own for it. */
 export const statusMeanings: Readonly<Record<number, string>> = {
   400: 'A parameter or the body is not valid; `errors` says where.',
   401: 'The token is missing, mistyped, unknown, expired or revoked.',
-  403: 'The token lacks the scope; `detail` names it.',
+  403: 'The token lacks the scope, or is limited to stores; `detail` names what is missing.',
   404: 'There is no such thing, or the token may not see it.',
   409: 'The thing is in a state that does not allow this.',
   410: 'There was such a thing, and it was removed.',
@@ -189,6 +189,7 @@ function operationOf(contract: RouteContract): Operation {
     contract.description,
     stepUpSentence(contract.stepUp),
     fourEyesSentence(contract.fourEyes),
+    storesSentence(contract),
     scopeSentence(scope),
   ];
   const headers = Object.entries(contract.headers ?? {}).map(([name, description]) =>
@@ -229,6 +230,11 @@ function fourEyesSentence(acts: RouteContract['fourEyes']): string {
 function scopeSentence(scope: RouteContract['scope']): string {
   if (scope === null) return 'Open to all: needs no token.';
   return scope === 'any' ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
+}
+
+function storesSentence({ scope, stores }: RouteContract): string {
+  if (scope === null || stores === undefined) return '';
+  return `Also for tokens limited to stores${stores === 'named' ? ', which name the tenant and one of these, else 403 `whole_tenant_required`' : ''}.`;
 }
 
 /** Takes the parameters from the path itself, so that none can be missing; the schema adds what it knows of them. */

@@ -106,7 +106,7 @@ export function refuseConnection(
 /** Refuses a body of more than `maxBytes`. */
 export function bodyTooLarge(maxBytes: number, cause?: unknown): AppError {
   return new AppError('body_too_large', {
-    detail: `The body of this call has at most ${maxBytes} bytes.`,
+    detail: `The body of this call has at most ${maxBytes} bytes. Send it in several calls.`,
     cause,
   });
 }
@@ -129,7 +129,7 @@ function toAppError(raw: unknown, request: FastifyRequest): AppError {
       });
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new AppError('body_encoding_invalid', {
-        detail: 'The body is not as long as Content-Length says.',
+        detail: 'The body is not as long as Content-Length says. Send it again, whole.',
         cause: raw,
       });
     case 'FST_ERR_BAD_URL':

@@ -37,6 +37,9 @@ export const optional = {
 export const exactly = <T extends TProperties>(fields: T, options: TObjectOptions = {}) =>
   Type.Object(fields, { additionalProperties: false, ...options });
 
+/** Says what fits a pattern, where the description says what the field is for: a refusal says it. */
+export const fits = 'x-fits';
+
 /** The names of tenants and stores hold no control characters and no "/". */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
 /** Half a surrogate pair is not a character, and the database cannot hold U+0000. */
@@ -62,6 +65,7 @@ export const tenantSchema = Type.String({
   maxLength: 128,
   pattern: noControlNoSlash,
   description: nameLimits,
+  [fits]: nameLimits,
 });
 export const storeSchema = tenantSchema;
 
@@ -75,8 +79,18 @@ export const newTenantSchema = Type.String({
   maxLength: 128,
   pattern: noControlNoSlash.replace('^', '^(?![*]$|[.]{1,2}$)'),
   description: newNameLimits,
+  [fits]: newNameLimits,
 });
 export const newStoreSchema = newTenantSchema;
+const newName = '(?!([*]|[.]{1,2})(/|$))[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]{1,128}';
+/** A store with its tenant, as `TX/DFW`. */
+export const storeNamePattern = `^${newName}/${newName}$`;
+export const storeNameLimits = `a tenant and a store of it, as TX/DFW, each of ${newNameLimits}`;
+export const storeNameSchema = Type.String({
+  pattern: storeNamePattern,
+  description: storeNameLimits,
+  [fits]: storeNameLimits,
+});
 
 /** A name that people give to things. */
 export const nameSchema = Type.String({
@@ -84,6 +98,7 @@ export const nameSchema = Type.String({
   maxLength: 200,
   pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
   description: '1–200 characters, no control characters',
+  [fits]: 'text without control characters',
 });
 
 export const instantSchema = Type.String({
@@ -100,6 +115,7 @@ export const dateSchema = Type.String({
 export const dayOrInstantSchema = Type.String({
   pattern: '^[12][0-9]{3}-[0-9]{2}-[0-9]{2}(T[0-9:.]{8,15}(Z|[+-][0-9]{2}:[0-9]{2}))?$',
   description: 'a date such as 2026-03-05, or a time such as 2026-03-05T14:07:09Z',
+  [fits]: 'a date such as 2026-03-05, or a time such as 2026-03-05T14:07:09Z',
   examples: ['2026-03-05', '2026-03-05T14:07:09Z'],
 });
 export const monthSchema = Type.String({
@@ -121,6 +137,7 @@ export const pageOf = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
 
 export const digestSchema = Type.String({
   pattern: '^[0-9a-f]{16}$',
+  [fits]: '16 hex digits',
   description: 'sum of the records’ digests mod 2^64, 16 hex digits',
 });
 

@@ -1,12 +1,21 @@
 import { expect, test } from 'vitest';
 import { apiContract, type RouteContract } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { fits } from './schemas.contract.ts';
 import { Validator } from './validate.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Keywords that say nothing of what is valid, or hold other schemas. */
-const silent = ['description', 'default', 'examples', 'properties', 'items', 'patternProperties'];
+const silent = [
+  'description',
+  fits,
+  'default',
+  'examples',
+  'properties',
+  'items',
+  'patternProperties',
+];
 
 /** A value that this keyword alone refuses; of a schema reduced to it and its type. */
 const refused: Readonly<Record<string, (schema: Schema) => unknown>> = {
@@ -93,7 +102,8 @@ test.each(keywords)('a value that fails %s is told in our words what is allowed'
     const takesAll = keyword === 'additionalProperties' && inner.additionalProperties === true;
     if (!(keyword in inner) || takesAll) continue;
     // What is told of a wrong type depends on nothing else.
-    const names = keyword === 'type' ? [keyword] : ['description', 'type', 'properties', keyword];
+    const names =
+      keyword === 'type' ? [keyword] : ['description', fits, 'type', 'properties', keyword];
     const schema = Object.fromEntries(
       Object.entries(inner).filter(([name]) => names.includes(name)),
     );
@@ -112,6 +122,14 @@ test.each(keywords)('a value that fails %s is told in our words what is allowed'
       );
     }
   }
+});
+
+test('a value that does not fit a pattern is told what would, not what the field is for', () => {
+  const said = inputs.flatMap(({ where, inner }) =>
+    inner.pattern === undefined ? [] : [`${String(inner[fits] ?? inner.description)} (${where})`],
+  );
+  const isForm = /^(an? |one |at most |1|text |letters|minutes|printable|whsec_|the other slice)/;
+  expect(said.filter((text) => !isForm.test(text))).toEqual([]);
 });
 
 test.each([

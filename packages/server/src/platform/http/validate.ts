@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 import { AppError, type InputFault, invalidInput } from '../../kernel/errors.ts';
 import { repeatedName } from '../../kernel/json-slices.ts';
+import { fits } from './schemas.contract.ts';
 
 /**
  * Turns the query of a URL into the object that its schema checks. Whole numbers and true/false become values where the
@@ -123,6 +124,7 @@ function createAjv(options: { allErrors: boolean }): Ajv2020 {
     // to compile them.
     meta: false,
     validateSchema: false,
+    keywords: [fits],
   });
   // In Node's ES modules the default export of a CommonJS package is wrapped once more.
   (addFormats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv);
@@ -206,7 +208,7 @@ const sentences: Readonly<Record<string, Sentence>> = {
   enum: ({ params }) => `must be one of ${params.allowedValues.join(', ')}`,
   const: ({ params }) => `must be ${JSON.stringify(params.allowedValue)}`,
   pattern: ({ parentSchema, params }) =>
-    `must be ${parentSchema?.description ?? `text that matches ${params.pattern}`}`,
+    `must be ${parentSchema?.[fits] ?? parentSchema?.description ?? `text that matches ${params.pattern}`}`,
   format: ({ parentSchema, params }) =>
     `must be ${formatTexts[params.format] ?? parentSchema?.description ?? params.format}`,
   minLength: ({ params: { limit } }) => atLeast(limit, 'character'),

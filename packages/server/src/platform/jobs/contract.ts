@@ -47,8 +47,9 @@ export const jobsContract = routesUnder('Jobs', {
     route: 'GET /jobs',
     summary: 'List the jobs of all kinds',
     description:
-      'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, counts of records, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions, counts and imports with enrichment:read; replays with deliveries:retry; re-arms and purges with dlq:operate.',
+      'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, counts of records, and imports of files. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions, counts and imports with enrichment:read; replays with deliveries:retry; re-arms and purges with dlq:operate.',
     scope: 'any',
+    stores: 'own',
     query: exactly({
       kind: Type.Optional(oneOf(jobKinds)),
       state: Type.Optional(oneOf(jobStates)),
@@ -61,14 +62,16 @@ export const jobsContract = routesUnder('Jobs', {
     route: 'GET /jobs/:id',
     summary: 'Show a job of any kind',
     scope: 'any',
+    stores: 'own',
     responses: job,
   },
   cancelJob: {
     route: 'POST /jobs/:id/cancel',
     summary: 'Cancel a job',
     description:
-      'Exports, counts, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
+      'Exports, counts, imports, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
     scope: 'any',
+    stores: 'own',
     responses: { ...job, 409: problem },
   },
 });

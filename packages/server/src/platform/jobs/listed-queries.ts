@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { isOfStores } from '../../kernel/actor.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { instantText } from '../postgres/sql-text.ts';
 import type { JobState } from './values.ts';
@@ -49,6 +50,12 @@ export type ListedRow<Told extends object = object> = Row & {
 /** Selects rows that name a tenant in reach. */
 export function isOfTenants(reach: readonly string[] | null): Sql {
   return reach === null ? raw('true') : sql`j.tenant = any(${reach}::text[])`;
+}
+
+/** The same of jobs that may be of one store, as their request says: who is limited to stores sees those of theirs. */
+export function isOfTenantsOrStores(reach: readonly string[] | null): Sql {
+  if (!isOfStores(reach)) return isOfTenants(reach);
+  return sql`j.tenant || '/' || (j.request ->> 'store') = any(${[...reach]}::text[])`;
 }
 
 /** Lists jobs of a kind that meet some conditions, the latest first, beginning after `page.after`. */

@@ -47,7 +47,7 @@ export function shownColumns({ columns }: JobTable): Sql {
 }
 
 /** Selects the jobs that concern no tenant out of reach: they name one in it, or are limited to such. */
-function isInReach(reach: readonly string[] | null): Sql {
+export function isInReach(reach: readonly string[] | null): Sql {
   if (reach === null) return sql`true`;
   return sql`(j.tenant = any(${reach}::text[]) or j.tenants <@ ${reach}::text[])`;
 }

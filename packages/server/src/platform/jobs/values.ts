@@ -2,8 +2,8 @@
 // schema code.
 import { workKinds, workStates } from '../../kernel/values.ts';
 
-/** The kinds of jobs: all that may be under way, the counting of a dataset version or of records, and imported days. */
-export const jobKinds = [...workKinds, 'version', 'count', 'import'] as const;
+/** The kinds of jobs: all that may be under way, the counting of a dataset version, and an import of files. */
+export const jobKinds = [...workKinds, 'version', 'import'] as const;
 export type JobKindName = (typeof jobKinds)[number];
 
 /** The states of jobs, into which each kind translates its own. In the last three the job has ended. */

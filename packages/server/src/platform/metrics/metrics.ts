@@ -11,6 +11,10 @@ type IngestCounts = {
 /** What the service measures about itself, for Prometheus. */
 export type Metrics = {
   readonly registry: Registry;
+  /** All metrics, for whoever scrapes them. */
+  read(): Promise<string>;
+  /** Whether somebody has read them in the last five minutes, as a Prometheus does each minute. */
+  isScraped(): boolean;
   /** Counts an answered request. `route` is its pattern: paths would make a new series for every id. */
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void;
   /** Counts one answer that was a problem, by the code of the catalogue of errors. */
@@ -37,8 +41,11 @@ export type ProcessFacts = {
   storeState(): StoreState;
 };
 
+const scrapedMillis = 300_000;
+
 /** Makes the registry of all metrics. */
-export function createMetrics(facts: ProcessFacts): Metrics {
+export function createMetrics(facts: ProcessFacts, now = () => performance.now()): Metrics {
+  let readAt = Number.NEGATIVE_INFINITY;
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -84,6 +91,11 @@ export function createMetrics(facts: ProcessFacts): Metrics {
   for (const result of ['accepted', 'duplicate', 'rejected']) ingested.inc({ result }, 0);
   return {
     registry,
+    read() {
+      readAt = now();
+      return registry.metrics();
+    },
+    isScraped: () => now() - readAt < scrapedMillis,
     observeRest: (work, seconds) => rests.inc({ work }, seconds),
     observeAttempt(result, seconds) {
       attempts.inc({ result });

@@ -49,13 +49,21 @@ export function withErrors(
   store: ObjectStore,
   translate: (error: unknown) => unknown,
 ): ObjectStore {
-  return aroundCalls(store, async (work) => {
+  const told = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
       throw translate(error);
     }
-  });
+  };
+  const { marker } = store;
+  return {
+    ...aroundCalls(store, told),
+    marker: {
+      read: (signal) => told(() => marker.read(signal)),
+      swap: (expected, text, signal) => told(() => marker.swap(expected, text, signal)),
+    },
+  };
 }
 
 /** The same store, with each call about its objects made by `call`. A list is given out when all of it has come. */

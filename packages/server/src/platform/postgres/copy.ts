@@ -34,13 +34,28 @@ export function copyCsv(
   );
 }
 
-/** Streams a table in PostgreSQL's own text, a line each row. The connection is busy until the rows are `counted`. */
+/** Whose each row of a table `t` is, as an expression, and what the table is joined with to know; fixed texts. */
+export type TableOwner = { readonly owner: string; readonly join: string };
+
+/**
+ * Streams a table in PostgreSQL's own text, a line each row, with its owner before it where that is asked for. The
+ * connection is busy until the rows are `counted`.
+ */
 export function copyTable(
   connection: Pick<Connection, 'client'>,
-  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
+  {
+    table,
+    columns,
+    owned = null,
+  }: { table: string; columns: readonly string[]; owned?: TableOwner | null },
 ): Copied {
-  const names = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
-  return startCopy(connection, `copy ${pg.escapeIdentifier(table)} (${names}) to stdout`);
+  const names = columns.map((column) => pg.escapeIdentifier(column));
+  const from = pg.escapeIdentifier(table);
+  const source =
+    owned === null
+      ? `${from} (${names.join(', ')})`
+      : `(select ${owned.owner}, ${names.map((name) => `t.${name}`).join(', ')} from ${from} t ${owned.join})`;
+  return startCopy(connection, `copy ${source} to stdout`);
 }
 
 type Copied = Readable & { counted: Promise<number> };

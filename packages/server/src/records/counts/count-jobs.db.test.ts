@@ -7,13 +7,14 @@ import { AppError } from '../../kernel/errors.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { CountJobRequest } from '../count.contract.ts';
+import { recordFigures } from '../figures.ts';
 import { numberedRecords } from '../ingest/testing/post-records.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import { changeCount, getCount, startCount } from './count-jobs.ts';
-import { addStretch, takeNext } from './queries.ts';
-import { doCounts } from './run-counts.ts';
+import { addStretch, listOpenCounts, takeNext } from './queries.ts';
+import { doCounts, startCounts } from './run-counts.ts';
 
 const db = useTestDatabase();
 const cold = useColdStore();
@@ -120,10 +121,12 @@ test('fails when records of its slice go, and not when others do', async () => {
   await store('G');
   const [on, beside] = [await start('G', { store: 'S1' }), await start('G', { store: 'S2' })];
   const days = [{ store: 'S1', day: '2001-03-02' }];
-  await db.transaction((connection) =>
+  const effects = await db.transaction((connection) =>
     onGone(connection, { tenant: 'G', kind: 'erase', days, window: null }),
   );
   await work();
+  const { id, requested_by: name } = on;
+  expect(effects).toMatchObject({ countsEnded: 1, counts: [{ id, name }] });
   expect(await get(on.id)).toMatchObject({
     state: 'failed',
     count: 0,
@@ -132,7 +135,7 @@ test('fails when records of its slice go, and not when others do', async () => {
   expect((await get(beside.id)).state).toBe('completed');
 });
 
-test('waits for a store that is away, fails for what does not pass, and is forgotten after 90 days', async () => {
+test('waits for a store that is away, and fails for what does not pass', async () => {
   await store('W');
   await freeze(db, cold, { tenant: 'W', id: 'seg_W' });
   const { id } = await start('W');
@@ -156,11 +159,38 @@ test('waits for a store that is away, fails for what does not pass, and is forgo
   await db.query(sql`update record_counts set not_before = now() where id = ${id}`);
   await run(new Error('no'));
   expect(await get(id)).toMatchObject({ state: 'failed', looked: 0 });
+});
+
+test('is forgotten after 90 days, once it has ended', async () => {
+  await store('F');
+  const [ended, held] = [await start('F'), await start('F')];
+  await change(held.id, 'paused');
+  await work();
   await db.query(
-    sql`update record_counts set requested_at = now() - interval '91 days' where id = ${id}`,
+    sql`update record_counts set requested_at = now() - interval '91 days' where tenant = 'F'`,
   );
   await work();
-  await expect(get(id)).rejects.toMatchObject({ code: 'job_not_found' });
+  expect((await get(ended.id)).state).toBe('completed');
+  const counts = startCounts({ db, cold, log });
+  counts.poke();
+  await expect.poll(() => get(ended.id).catch((error) => error.code)).toBe('job_not_found');
+  await counts.stop();
+  expect((await get(held.id)).state).toBe('paused');
+});
+
+test('those that have not ended are told of, by state in the metrics', async () => {
+  await store('K');
+  const [first, second] = [await start('K'), await start('K')];
+  await change(first.id, 'paused');
+  await db.query(sql`
+    update record_counts set state = 'running', error = 'away', looked = 7 where id = ${second.id}`);
+  expect(await listOpenCounts(db, ['K'])).toEqual([
+    { kind: 'count', id: first.id, state: 'paused', tenant: 'K', done: 0, total: 60 },
+    { kind: 'count', id: second.id, state: 'waiting', tenant: 'K', done: 7, total: 60 },
+  ]);
+  expect(await listOpenCounts(db, ['L'])).toEqual([]);
+  const { svcctl_record_counts: counts } = await recordFigures.read(db);
+  expect(counts).toMatchObject({ queued: 0, running: 0, waiting: 1 });
 });
 
 test('a token has so many at once and no more', async () => {

@@ -8,7 +8,7 @@ import type { Connection, Database, Queryable } from '../../platform/postgres/da
 import type { CountJob, CountJobRequest } from '../count.contract.ts';
 import { sumLeafDays } from '../queries.ts';
 import { hasLost, toSlice } from '../slice/slice.ts';
-import type { Gone } from '../versions/note-gone-records.ts';
+import type { Gone, Named } from '../versions/note-gone-records.ts';
 import { pinSlice, withPin } from '../versions/pin-slice.ts';
 import * as queries from './queries.ts';
 
@@ -100,13 +100,14 @@ export async function changeCount(
   });
 }
 
-/** Ends the counts that may have read records which go, in the transaction that lets them go. */
-export async function endCountsOf(connection: Connection, gone: Gone): Promise<void> {
+/** Ends the counts that may have read records which go, in the transaction that lets them go. Returns which these are. */
+export async function endCountsOf(connection: Connection, gone: Gone): Promise<Named[]> {
   const open = await queries.listOpen(connection, gone.tenant);
   const ids = open.filter(({ slice }) => hasLost(slice, gone)).map(({ id }) => id);
+  if (ids.length === 0) return [];
   const cause = gone.kind === 'erase' ? 'erased on request' : 'deleted by retention';
   const error = `Records of its slice were ${cause}. Start the count again without them.`;
-  if (ids.length > 0) await queries.failCounts(connection, ids, error);
+  return queries.failCounts(connection, ids, error);
 }
 
 function toCountJob(row: queries.StoredCount): CountJob {

@@ -1,9 +1,16 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
+import type { WorkRow } from '../../platform/http/schemas.contract.ts';
+import {
+  isOfTenants,
+  isOfTenantsOrStores,
+  type ListedTable,
+} from '../../platform/jobs/listed-queries.ts';
+import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { CountJob } from '../count.contract.ts';
 import type { StoreDay } from '../segments/segment.ts';
+import type { Named } from '../versions/note-gone-records.ts';
 import type { PinnedSlice } from '../versions/pin-slice.ts';
 
 /** A count as it is stored. */
@@ -25,7 +32,7 @@ const columns = sql`j.id, j.tenant, ${state} as state, j.request, j.slice, j.cou
 /** Where the list of all jobs finds counts. */
 export const listedCounts: ListedTable = {
   name: 'record_counts',
-  isInReach: isOfTenants,
+  isInReach: isOfTenantsOrStores,
   requestedBy: raw('j.requested_by'),
   state,
   requestedAt: 'requested_at',
@@ -61,7 +68,7 @@ export async function findCount(
   reach: readonly string[] | null,
 ): Promise<StoredCount | undefined> {
   const rows = await db.query<StoredCount>(sql`
-    select ${columns} from record_counts j where j.id = ${id} and ${isOfTenants(reach)}`);
+    select ${columns} from record_counts j where j.id = ${id} and ${isOfTenantsOrStores(reach)}`);
   return rows[0];
 }
 
@@ -144,10 +151,28 @@ export async function failCounts(
   db: Queryable,
   ids: readonly string[],
   error: string,
-): Promise<void> {
-  await db.query(sql`
+): Promise<Named[]> {
+  return db.query<Named>(sql`
     update record_counts set state = 'failed', error = ${error}, finished_at = clock_timestamp()
-    where id = any(${[...ids]}::text[]) and finished_at is null`);
+    where id = any(${[...ids]}::text[]) and finished_at is null returning id, requested_by as name`);
+}
+
+/** Lists the first counts that have not ended, for the overview. An index has only these. */
+export async function listOpenCounts(
+  db: Queryable,
+  tenants: readonly string[] | null,
+): Promise<WorkRow[]> {
+  return db.query<WorkRow>(sql`
+    select 'count' as kind, j.id, ${state} as state, j.tenant, j.looked as done, ${total} as total
+    from record_counts j where j.finished_at is null and ${isOfTenants(tenants)}
+    order by j.requested_at, j.id limit 5`);
+}
+
+/** Counts them by state, for the metrics. */
+export async function countOpenByState(db: Queryable): Promise<StateRow[]> {
+  return db.query<StateRow>(sql`
+    select ${state} as state, count(*) as count, extract(epoch from now() - min(requested_at))::float8 as age_seconds
+    from record_counts j where finished_at is null group by 1`);
 }
 
 /** Deletes counts that were asked for so long ago that exports go as well. */

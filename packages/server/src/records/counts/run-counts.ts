@@ -17,12 +17,20 @@ type CountsContext = {
 
 /** Counts to do are also looked for: other processes queue some, and a killed one leaves some behind. */
 const lookMillis = 2000;
+const pruneMillis = 3_600_000;
 /** A count whose store is away is tried again after this time. */
 const pauseSeconds = 60;
 
 /** Counts what is asked for, stretch by stretch, one at a time over all processes; open counts take turns. */
 export function startCounts(context: CountsContext): Repeated {
-  return repeat((signal) => doCounts(context, signal), {
+  let pruneAtMillis = 0;
+  const work = async (signal: AbortSignal) => {
+    await doCounts(context, signal);
+    if (performance.now() < pruneAtMillis) return;
+    await queries.pruneCounts(context.db);
+    pruneAtMillis = performance.now() + pruneMillis;
+  };
+  return repeat(work, {
     everyMillis: lookMillis,
     onError: (err) => context.log.warn({ err }, 'a count of records was interrupted and goes on'),
   });
@@ -31,7 +39,6 @@ export function startCounts(context: CountsContext): Repeated {
 /** Does all counts that wait, unless another process does. What a killed process had stored of one is not read again. */
 export async function doCounts(context: CountsContext, signal: AbortSignal): Promise<void> {
   const { db, cold, log, size = usualStretch } = context;
-  await queries.pruneCounts(db);
   if (!(await queries.hasNext(db))) return;
   const lost = 'The lock on the counts of records was lost with its connection.';
   const work = async (ending: AbortSignal) => {

@@ -50,7 +50,12 @@ type TakeOptions = {
   lookUp?: () => Promise<Actor>;
   /** Makes it a dry run: everything is checked and noted there, and nothing is stored. */
   findings?: Findings | undefined;
+  /** The import that it belongs to. */
+  ofImport?: ImportShare | undefined;
 };
+
+/** The import that a request belongs to, which counts what is stored, and how many of its records are in conflict. */
+type ImportShare = { readonly id: string; conflicts: number };
 
 export type Ingest = {
   /**
@@ -88,13 +93,15 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
-  return takeRecords(options, (all, { actor, isDryRun }) =>
+  return takeRecords(options, (all, { actor, isDryRun, ofImport }) =>
     withoutHidden(db, all, async (part) => {
       if (isDryRun) return foreseePart(db, part, storing);
       const { tokenId, check } = actor;
-      const sent = { part, tokenId, check };
-      const outcome = await (maySharePart(part, storing) ? small.run(sent) : storeAlone(sent));
+      const sent = { part, tokenId, check, importId: ofImport?.id };
+      const isShared = ofImport === undefined && maySharePart(part, storing);
+      const outcome = await (isShared ? small.run(sent) : storeAlone(sent));
       if (check !== undefined) check.isMade = true;
+      if (ofImport !== undefined) ofImport.conflicts += outcome.conflicts.length;
       return outcome;
     }),
   );
@@ -108,7 +115,10 @@ export function createLint(limits: IngestLimits): Ingest {
 /** Reads and checks records, and gives them to whatever stores them. */
 function takeRecords(
   options: IngestLimits,
-  store: (part: Part, by: { actor: Actor; isDryRun: boolean }) => Promise<PartOutcome>,
+  store: (
+    part: Part,
+    by: { actor: Actor; isDryRun: boolean; ofImport?: ImportShare | undefined },
+  ) => Promise<PartOutcome>,
 ): Ingest {
   const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
   const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
@@ -118,7 +128,11 @@ function takeRecords(
   const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
 
   return {
-    batch: (body, actor, { recheck = noRecheck, lookUp = async () => actor, findings } = {}) =>
+    batch: (
+      body,
+      actor,
+      { recheck = noRecheck, lookUp = async () => actor, findings, ofImport } = {},
+    ) =>
       withShare(budget.of(callerOf(actor)), body, async (share) => {
         const tally = new Tally(actor, findings);
         const part = new Part();
@@ -143,7 +157,7 @@ function takeRecords(
             const isSame = isDeepStrictEqual(found.tenants, actor.tenants);
             const reached = isSame ? part : tally.takeAgain(part, found);
             if (reached.count > 0)
-              tally.add(reached, await store(reached, { actor: found, isDryRun }));
+              tally.add(reached, await store(reached, { actor: found, isDryRun, ofImport }));
           };
           // Whoever has revoked a token waits for what checks one, which a large part would make long.
           const isLarge = part.count > fewRows && actor.check !== undefined;
@@ -152,7 +166,7 @@ function takeRecords(
         return tally.answer();
       }),
 
-    stream: (body, actor, { recheck = noRecheck, findings } = {}) =>
+    stream: (body, actor, { recheck = noRecheck, findings, ofImport } = {}) =>
       withShare(budget.of(callerOf(actor)), body, async (share) => {
         reserve(share, streamShareBytes);
         const isDryRun = findings !== undefined;
@@ -164,7 +178,7 @@ function takeRecords(
           limits,
           recheck,
           findings,
-          store: (part) => store(part, { actor, isDryRun }),
+          store: (part) => store(part, { actor, isDryRun, ofImport }),
         });
       }),
   };

@@ -1,4 +1,4 @@
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, isOfStores, mayTouchStore } from '../../kernel/actor.ts';
 import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { compareText, hiddenNameRule } from '../../kernel/names.ts';
@@ -173,14 +173,15 @@ export class Tally {
     this.#findings = findings;
   }
 
-  /** Puts a record into the part or rejects it. Returns it if it could be read, even if its tenant is refused. */
+  /** Puts a record into the part or rejects it. Returns it if it could be read, even if its place is refused. */
   take(part: Part, index: number, { record, fault }: RecordReading): IncomingRecord | null {
     if (fault !== null) this.reject(index, fault);
-    else if (mayTouchTenant(this.#actor, record.tenant)) {
+    else if (mayTouchStore(this.#actor, record.tenant, record.store)) {
       part.add(index, record);
       this.#findings?.lint(index, record);
     } else {
-      const message = 'this token may not write records of this tenant';
+      const place = isOfStores(this.#actor.tenants) ? 'store' : 'tenant';
+      const message = `this token may not write records of this ${place}`;
       this.reject(index, { code: 'tenant_not_allowed', message, tenant: record.tenant });
     }
     return record;

@@ -3,8 +3,9 @@ import type { TokenCheck } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { isPartitionMissing, mayTryAgain, sqlState } from '../../platform/postgres/errors.ts';
+import { countStored } from '../import-jobs/import-jobs.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { addFindings, checkLate, type LateCheck, nothingChecked } from './late-check.ts';
 import { Part, type PartOutcome } from './part.ts';
@@ -35,11 +36,12 @@ type StoreOptions = {
   lateChecks: Gate;
 };
 
-/** A part, the token with which it was sent, and what is checked of that as it is stored. */
+/** A part, the token with which it was sent, what is checked of that as it is stored, and the import that counts it. */
 export type SentPart = {
   readonly part: Part;
   readonly tokenId: string;
   readonly check?: TokenCheck | undefined;
+  readonly importId?: string | undefined;
 };
 
 /** If a part meets changes of its days or records this often in a row, something is wrong. */
@@ -55,13 +57,13 @@ const mostLockWaits = 50;
  */
 export async function storePart(
   db: Database,
-  { part, tokenId, check }: SentPart,
+  { part, tokenId, check, importId }: SentPart,
   { cold, partitions, busy, repeaters, transactions, lateChecks }: StoreOptions,
 ): Promise<PartOutcome> {
   let checked = nothingChecked;
   let hasRepeats = part.count <= fewRows;
   let lockWaits = 0;
-  let onlyRow = part.count === 1 ? part.rows[0] : undefined;
+  let onlyRow = part.count === 1 && importId === undefined ? part.rows[0] : undefined;
   const store = (isNew: boolean) =>
     transactions.run(async () => {
       await partitions.ensure(part.months());
@@ -70,11 +72,17 @@ export async function storePart(
       const { alone } = lockMillis;
       if (row !== undefined && (await storeOne(db, row, alone, check))) return allStored;
       const rows = { ...rowsToStore(part, checked), lockMillis: alone, checks: [check] };
-      if (!isNew) return storeNew(db, rows);
+      if (!isNew && importId === undefined) return storeNew(db, rows);
       // Between two attempts the place is free for others.
       const once = { isTriedOnce: true };
-      const days = await db.transaction((connection) => copyNew(connection, rows), once);
-      return { duplicates: null, conflicts: null, cold_days: days.length === 0 ? null : days };
+      return db.transaction(async (connection) => {
+        const stored = await (isNew ? copyAll(connection, rows) : storeNew(connection, rows));
+        if (importId !== undefined && stored.cold_days === null) {
+          const known = (stored.duplicates?.length ?? 0) + (stored.conflicts?.length ?? 0);
+          await countStored(connection, importId, rows.ordinals.length - known);
+        }
+        return stored;
+      }, once);
     });
   for (let attempt = 1; attempt <= maxAttempts; ) {
     const isHopedNew = !hasRepeats && !repeaters.has(tokenId);
@@ -112,6 +120,14 @@ export async function storePart(
       'The records of these days, or where they lie, keep changing. Send them again in a few seconds.',
     retryAfterSeconds: 5,
   });
+}
+
+async function copyAll(
+  connection: Connection,
+  rows: RowsToStore & { lockMillis: number },
+): Promise<Stored> {
+  const days = await copyNew(connection, rows);
+  return { ...allStored, cold_days: days.length === 0 ? null : days };
 }
 
 const uniqueViolation = '23505';

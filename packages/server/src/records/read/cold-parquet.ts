@@ -85,6 +85,9 @@ async function scanTimes(tiers: Tiers, slice: Slice, options: LimitedScan): Prom
   return readPlan(tiers, found.slice, { ...options, plan: found.plan, looks: found.looks });
 }
 
+/** So many segments are searched for an event before its page ends, so that filters are not asked again and again. */
+const mostHolders = 4 * maxSegments;
+
 /** Searches an event in the segments that may hold it; null when too many of a tenant may, or the slice says more. */
 async function searchHolders(
   tiers: Tiers,
@@ -100,18 +103,46 @@ async function searchHolders(
     {
       beyond: after === null ? null : [tenantsBeyond(after, descending), after[0]],
       descending,
-      limit: maxSegments,
+      limit: mostHolders,
       filters: limits.filters,
     },
   );
   // Of many thousands of segments some look as if they held any event.
-  const tooMany = found.holders[maxSegments]?.tenant;
-  const holders = found.holders.filter(({ tenant }) => tooMany === undefined || tenant !== tooMany);
-  const last = tooMany === undefined ? found.last : (holders.at(-1)?.tenant ?? null);
-  if (tooMany !== undefined && last === null) return null;
+  const { groups, isCut } = groupHolders(found.holders);
+  const last = isCut ? (groups.at(-1)?.at(-1)?.tenant ?? null) : found.last;
+  if (isCut && last === null) return null;
   const end = last === null ? null : beyondTenant(last, descending);
-  if (holders.length === 0) return { rows: [], end };
-  return readPlan(tiers, slice, { ...options, plan: planWhole(holders, end), looks: null });
+  const rows: RecordRow[] = [];
+  for (const group of groups) {
+    const limit = options.limit - rows.length;
+    const plan = planWhole(group, end);
+    rows.push(...(await readPlan(tiers, slice, { ...options, limit, plan, looks: null })).rows);
+    const cut = cutAt(rows, options.limit);
+    if (cut !== null) return { rows, end: cut };
+  }
+  return { rows, end };
+}
+
+/** Groups of whole tenants that may be open at once, up to the first tenant with too many segments. */
+function groupHolders(holders: readonly queries.WholeSegment[]): {
+  groups: queries.WholeSegment[][];
+  isCut: boolean;
+} {
+  const tenants = new Map<string, queries.WholeSegment[]>();
+  for (const holder of holders) {
+    tenants.set(holder.tenant, [...(tenants.get(holder.tenant) ?? []), holder]);
+  }
+  const isFull = holders.length > mostHolders;
+  // The last one may have more than were looked up.
+  if (isFull) tenants.delete(holders.at(-1)?.tenant ?? '');
+  const groups: queries.WholeSegment[][] = [];
+  for (const own of tenants.values()) {
+    if (own.length > maxSegments) return { groups, isCut: true };
+    const group = groups.at(-1);
+    if (group !== undefined && group.length + own.length <= maxSegments) group.push(...own);
+    else groups.push(own);
+  }
+  return { groups, isCut: isFull };
 }
 
 /** Finds in the catalogue which days of which segments hold the next records. */

@@ -163,7 +163,8 @@ export async function getRecord(
   const row = mayTouchTenant(actor, tenant) ? await records.find(key) : undefined;
   if (row === undefined) {
     throw new AppError('record_not_found', {
-      detail: 'There is no record with this tenant, store, occurred_at and event_id.',
+      detail:
+        'There is no record with this tenant, store, occurred_at and event_id. All four are to be as it was sent; the records of the store list it, if it is there.',
     });
   }
   return recordJson(row);

@@ -81,7 +81,7 @@ export type Gone = {
   readonly window: DayWindow | null;
 };
 
-/** A version by its name, or an export by that of its file. */
+/** A version by its name, an export by that of its file, or a count by that of who asked for it. */
 export type Named = { readonly id: string; readonly name: string };
 
 /** What other things went or changed with the records. Only erasures name them, and earlier ones did not. */
@@ -93,6 +93,9 @@ export type GoneEffects = {
   readonly versions?: readonly Named[];
   /** The first of the exports. */
   readonly exports?: readonly Named[];
+  /** Counts of records that ended with it, and the first of them. */
+  readonly countsEnded?: number;
+  readonly counts?: readonly Named[];
   /** The exports of which files that may hold erased records were fetched, the latest first. */
   readonly downloads?: readonly (Named & { readonly at: string; readonly by: readonly string[] })[];
   /** Folders of schedules that may hold erased records, the newest first. */

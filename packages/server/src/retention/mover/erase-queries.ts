@@ -195,6 +195,36 @@ export async function setIncidents(
     where id = ${id}`);
 }
 
+/** Notes that the key of the tenant's backups is to go, where an erasure has left neither a record nor an incident. */
+export async function endBackupKey(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<void> {
+  // Records and incidents may go at the same moment: the later one sees that the other has gone.
+  await db.query(sql`select from erasures where id = ${id} for update`);
+  // The name of a key is the moment of the erasure before: it grows also where the clock was set back.
+  await db.query(sql`
+    update erasures set backup_key_ended_at = greatest(clock_timestamp(), (
+      select max(before.backup_key_ended_at) + interval '1 microsecond' from erasures before
+      where before.tenant = ${tenant}))
+    where id = ${id} and backup_key_ended_at is null
+      and not exists (select from leaf_tenants where tenant = ${tenant} and count > 0)
+      and not exists (select from incidents where tenant = ${tenant} and erased_at is null)`);
+}
+
+/** Keys of backups that are to be removed; `ended` is the moment in microseconds. */
+export async function listKeysToRemove(
+  db: Queryable,
+): Promise<{ id: string; tenant: string; ended: string }[]> {
+  return db.query(sql`
+    select id, tenant, (extract(epoch from backup_key_ended_at) * 1000000)::bigint::text as ended from erasures
+    where backup_key_ended_at is not null and backup_key_removed_at is null order by backup_key_ended_at`);
+}
+
+export async function noteKeyRemoved(db: Queryable, id: string): Promise<void> {
+  await db.query(sql`update erasures set backup_key_removed_at = now() where id = ${id}`);
+}
+
 /** Finds a receipt among those of these tenants; null means all. One of an earlier release names nothing. */
 export async function findReceipt(
   db: Queryable,
@@ -202,8 +232,10 @@ export async function findReceipt(
   tenants: readonly string[] | null,
 ): Promise<EraseReceipt | undefined> {
   const [row] = await db.query<{ receipt: EraseReceipt }>(sql`
-    select '{"versions": [], "exports": []}'::jsonb || (receipt - 'incident_remains') || jsonb_build_object(
-        'remains', coalesce(receipt->'incident_remains', '[]') || (receipt->'remains')) as receipt from erasures
+    select '{"versions": [], "exports": [], "counts_ended": 0, "counts": []}'::jsonb || (receipt - 'incident_remains') || jsonb_build_object(
+        'remains', coalesce(receipt->'incident_remains', '[]') || (receipt->'remains'),
+        'backup_key', case when backup_key_removed_at is not null then 'removed'
+          when backup_key_ended_at is not null then 'due' end) as receipt from erasures
     where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
   return row?.receipt;
 }
@@ -362,7 +394,9 @@ export async function forgetConditionOf(
   if (kind === 'export') {
     await db.query(sql`
       update exports set ${without('request', '{where}')}, ${without('version', '{where}')},
-        ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);
+        ${without('manifest', '{request,where}')}, slice = (slice::jsonb - 'where')::json,
+        -- The card in the file of a bundle has the condition, too.
+        expires_at = case when format = 'bundle' then least(expires_at, now()) else expires_at end ${ofTenant}`);
   } else if (kind === 'count') {
     await db.query(sql`
       update record_counts set ${without('request', '{where}')}, slice = (slice::jsonb - 'where')::json ${ofTenant}`);

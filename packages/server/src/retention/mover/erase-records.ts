@@ -19,7 +19,16 @@ import { findMatches, type Matches } from './find-matches.ts';
 import { journalMove, newSegment, type PlannedMove } from './journal.ts';
 import type { Move, MoverContext } from './move.ts';
 import { withTenantLock } from './move-tenant.ts';
-import { dryReceipt, foretell, noEffects, noMatches, receiptOf, tellOnce } from './receipt.ts';
+import {
+  dryReceipt,
+  foretell,
+  noEffects,
+  noMatches,
+  receiptOf,
+  tellKey,
+  tellOnce,
+} from './receipt.ts';
+import { endKey } from './remove-keys.ts';
 import { resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, takesWholeDays, toJournal } from './scope.ts';
 import { scrubTexts, textsLeft } from './scrub.ts';
@@ -126,7 +135,7 @@ async function findErasure(db: Queryable, id: string, tenants: readonly string[]
   }
   const state = await findErasureState(db, { tenant: planned.tenant, id });
   const told = { ...planned, remains: tellOnce(planned.remains) };
-  return { receipt: state === undefined ? told : receiptOf(planned, state), state };
+  return { receipt: tellKey(state === undefined ? told : receiptOf(planned, state)), state };
 }
 
 /** The error of whoever asked for a move that has failed. */
@@ -172,7 +181,10 @@ async function journal(
     const texts = takesWholeDays(scope) ? [] : textsLeft;
     const remains = tellOnce([...texts, ...planned.remains]);
     const receipt = { ...planned, erased_at: planned.requested_at, remains };
-    await context.db.transaction((connection) => note(connection, receipt));
+    await context.db.transaction(async (connection) => {
+      await note(connection, receipt);
+      await endKey(context, connection, { scope, id: receipt.id });
+    });
     return { move: null, receipt };
   }
   const receipt: EraseReceipt = { ...planned, state: 'planned' };

@@ -21,6 +21,7 @@ import { MoveFault } from './fail.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveSegment, MoveWork } from './move.ts';
 import { listKeepers, queueRemovals } from './queries.ts';
+import { endKey } from './remove-keys.ts';
 import { type EraseScope, fromJournal, goneOf, scopeOfDays, takesWholeDays } from './scope.ts';
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
@@ -124,6 +125,7 @@ export const eraseKind: KindSteps = {
     });
     const gone = await steps.switch(connection, switching);
     await queueScrub(connection, work.move, gone);
+    await endKey(context, connection, { scope: fromJournal(work.move), id: work.move.id });
     await forgetRequest(connection, work.move);
     return gone;
   },

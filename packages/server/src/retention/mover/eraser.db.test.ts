@@ -190,6 +190,31 @@ test.each([
   },
 );
 
+test('an error tells how many incidents of a subject went before it, once that is committed', async () => {
+  await ingest(record('told', 1));
+  const report = { tenant: 'told', type: 'a.b', data: { event: 'e1' } };
+  await service.call('POST', '/incidents', { body: report });
+  await service.db.pool.query(`create function no_room() returns trigger language plpgsql
+    as $$ begin raise 'no room' using errcode = '53100'; end $$`);
+  const request = { tenant: 'told', subject: { field: 'n', value: '1' }, incidents: true };
+  const eraseAmid = async (trigger: string, table: string) => {
+    await service.db.pool.query(`create ${trigger} on ${table}
+      deferrable initially deferred for each row execute function no_room()`);
+    const { json } = await erase(request);
+    await service.db.pool.query(`drop trigger refuse on ${table}`);
+    expect(json).toMatchObject({ code: 'database_full' });
+    return json.detail;
+  };
+  // Only the commit fails.
+  const ofIncidents = 'constraint trigger refuse after update';
+  expect(await eraseAmid(ofIncidents, 'incidents')).not.toContain('of the subject went');
+  const ofRecords = 'constraint trigger refuse after insert';
+  expect(await eraseAmid(ofRecords, 'moves')).toContain(
+    'before them 1 incident of the subject went',
+  );
+  await service.db.pool.query('drop function no_room()');
+});
+
 const kim = 'kim"=\'@example.com';
 const ofKim = { field: 'passenger."e-mail"', value: kim };
 

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -29,8 +29,9 @@ import { findMatches, type Matches } from './find-matches.ts';
 import { forgetConditions } from './forget-conditions.ts';
 import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
+import { endKey, removeDueKeys } from './remove-keys.ts';
 import { createRunning } from './running.ts';
-import { type EraseScope, toScope } from './scope.ts';
+import { type EraseScope, mayTakeAll, toScope } from './scope.ts';
 
 export function addEraseRoutes(
   http: HttpServer,
@@ -55,11 +56,11 @@ type IncidentEraser = {
   readonly begun: GoneIncidents;
   /** Says what would be erased. */
   plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
-  /** Tells `note` what has gone so far, in each transaction in which some go. */
+  /** Tells `note` what has gone so far, in each transaction in which some go, and `onGone` how many once it is over. */
   erase(
     caller: Pick<EraseAct, 'actor' | 'request'>,
     scope: EraseScope,
-    job: { receipt: string; signal: AbortSignal; note: NoteGone },
+    job: { receipt: string; signal: AbortSignal; note: NoteGone; onGone: (count: number) => void },
   ): Promise<void>;
 };
 type OnBegun = (matches: Matches, id: string) => Promise<void>;
@@ -123,19 +124,6 @@ export function createEraser(options: EraserOptions): Eraser {
     return receipt;
   }
 
-  /** Says what would be erased. */
-  async function plan(
-    scope: EraseScope,
-    { act, hasIncidents }: { act: EraseAct; hasIncidents: boolean },
-  ): Promise<EraseReceipt> {
-    const matches = await findMatches(context, scope, signal);
-    const effects = await foretell(context, scope, matches);
-    const receipt = dryReceipt(scope, matches, { act, effects });
-    if (!hasIncidents) return receipt;
-    const incidents = await options.incidents.plan(withEvents(scope, matches), signal);
-    return { ...receipt, incidents };
-  }
-
   /** Erases records and incidents. */
   async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
     const { begun } = options.incidents;
@@ -145,7 +133,10 @@ export function createEraser(options: EraserOptions): Eraser {
         ...{ receipt, signal },
         async note(db, went) {
           await setIncidents(db, receipt, went);
-          gone = went.erased.count;
+          await endKey(context, db, { scope: whose, id: receipt });
+        },
+        onGone(count) {
+          gone = count;
         },
       });
     if (scope.subject === null) {
@@ -176,8 +167,12 @@ export function createEraser(options: EraserOptions): Eraser {
         const receipt = await refuseSilently(context, { act, scope, body });
         return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
       }
-      if (isDry) return plan(scope, { act, hasIncidents });
-      return hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope);
+      if (isDry) {
+        const incidents = hasIncidents ? options.incidents : null;
+        return plan(context, scope, { act, incidents, signal });
+      }
+      const receipt = await (hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope));
+      return removeKeyOf(context, receipt, { actor, signal });
     },
     forget(act, body) {
       const work = forgetSegment(context, body, { act, signal });
@@ -187,6 +182,36 @@ export function createEraser(options: EraserOptions): Eraser {
     stop: () => running.stop(),
   };
   return eraser;
+}
+
+/** Says what would be erased; `incidents` is null unless they go, too. */
+async function plan(
+  context: EraseContext,
+  scope: EraseScope,
+  how: { act: EraseAct; incidents: IncidentEraser | null; signal: AbortSignal },
+): Promise<EraseReceipt> {
+  const { act, incidents, signal } = how;
+  const matches = await findMatches(context, scope, signal);
+  const effects = await foretell(context, scope, matches);
+  const receipt = dryReceipt(scope, matches, { act, effects });
+  if (incidents === null) return receipt;
+  return { ...receipt, incidents: await incidents.plan(withEvents(scope, matches), signal) };
+}
+
+/** Removes the key of the tenant's backups, if it is to go; where that fails, a process of retention does it. */
+async function removeKeyOf(
+  context: EraseContext,
+  receipt: EraseReceipt,
+  { actor, signal }: { actor: Actor; signal: AbortSignal },
+): Promise<EraseReceipt> {
+  const { id, tenant, not_found } = receipt;
+  if (context.removeKeys === undefined || id === null) return receipt;
+  const { backup_key } = await getErasure(context.db, actor, id);
+  if (backup_key !== 'due') return receipt;
+  await removeDueKeys(context, signal).catch((error: unknown) =>
+    context.log.warn({ err: error, tenant }, 'the key of backups could not be removed yet'),
+  );
+  return { ...(await getErasure(context.db, actor, id)), not_found };
 }
 
 async function foreseeErasure(
@@ -247,14 +272,17 @@ const noIncidents: ErasedIncidents = { count: 0, cancelled: 0, answers: 0, keys:
 
 /** Answers of a tenant out of reach as of one without records under the default policy, so that nothing is learnt. */
 async function refuseSilently(
-  { db, audit }: EraseContext,
+  context: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },
 ): Promise<EraseReceipt> {
+  const { db, audit } = context;
   const planned = dryReceipt(scope, noMatches, { act, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
   const { requested_at: erased_at } = planned;
-  const receipt = { ...planned, id: newId('ers'), dry_run: false, erased_at };
+  const isKeyGone = context.removeKeys !== undefined && mayTakeAll(scope);
+  const backup_key = isKeyGone ? ('removed' as const) : null;
+  const receipt = { ...planned, id: newId('ers'), dry_run: false, erased_at, backup_key };
   await db.transaction((connection) => noteErasure(connection, audit, { scope, receipt, act }));
   return receipt;
 }

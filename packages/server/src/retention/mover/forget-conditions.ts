@@ -1,4 +1,4 @@
-import { maskLiterals, namesAny } from '../../kernel/where/literals.ts';
+import { maskLiterals, mentions, namesAny } from '../../kernel/where/literals.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { EraseRemain } from '../contract.ts';
 import { deleteView, forgetConditionOf, listConditions, listViews } from './erase-queries.ts';
@@ -39,11 +39,11 @@ export async function forgetConditions(
   return [{ what: 'conditions', until: null, note }, ...left];
 }
 
-/** Whether a request has one of these as a value of a field, or says it in its reason, which is free text. */
+/** Whether a request has one of these as a value of a field, or names it in its reason, which is free text. */
 function asksFor(body: string, names: readonly string[]): boolean {
   const { tenant: _tenant, store: _store, reason = '', ...fields } = JSON.parse(body);
   const values = new Set(valuesIn(fields));
-  return names.some((name) => values.has(name) || String(reason).includes(name));
+  return names.some((name) => values.has(name) || mentions(String(reason), name));
 }
 
 function valuesIn(value: unknown): string[] {

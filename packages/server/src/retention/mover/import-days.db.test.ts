@@ -8,13 +8,14 @@ import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { seedPolicy } from '../policies/testing/seed.ts';
 import { createDayImporter } from './import-days.ts';
 import { importedDays, rowsOf, useDayImports } from './testing/day-imports.ts';
+import { at } from './testing/points.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
 // What happens meanwhile, and all kills: import-days.slow.db.test.ts.
 
 const mover = useTestMover();
-const { folder, importRows, countOf } = useDayImports(mover);
+const { folder, importRows, countOf, beginImport, countsOf } = useDayImports(mover);
 const [day, lastDay] = importedDays;
 
 test('days become cold at once, are counted, and are told to tails', async () => {
@@ -70,6 +71,31 @@ test('what is there is counted on', async () => {
     last_at: expect.stringMatching(/^2001-03-05/),
   };
   expect([...tenants, ...tenantMonths]).toMatchObject([times, times]);
+});
+
+test('days count in the import that they belong to, and one that was cancelled stores none', async () => {
+  await beginImport('imp_1');
+  await importRows('of', rowsOf('of'), {}, { import: 'imp_1' });
+  expect(await countsOf('imp_1')).toEqual([{ cold: 20, cold_days: 4 }]);
+  const cancel = () =>
+    mover.db.query(
+      sql`update record_imports set state = 'cancelled', finished_at = now() where id = 'imp_1'`,
+    );
+  const cancelled = { code: 'job_finished' };
+  const late = importRows('ended', rowsOf('ended'), at('verified after', cancel), {
+    import: 'imp_1',
+  });
+  await expect(late).rejects.toMatchObject(cancelled);
+  expect(await journal(mover, 'ended')).toMatchObject([
+    { state: 'failed', error_code: 'import_ended' },
+  ]);
+  const ended = importRows('ended', rowsOf('ended'), {}, { import: 'imp_1' });
+  await expect(ended).rejects.toMatchObject(cancelled);
+  expect(await countOf('ended')).toBe(0);
+  expect(await differences(mover, 'ended')).toEqual([]);
+  expect(await countsOf('imp_1')).toEqual([{ cold: 20, cold_days: 4 }]);
+  const unknown = importRows('ended', rowsOf('ended'), {}, { import: 'imp_2' });
+  await expect(unknown).rejects.toMatchObject({ code: 'job_not_found' });
 });
 
 test('the same again is refused, and changes nothing', async () => {
@@ -151,7 +177,7 @@ test('what is no Parquet is refused', async () => {
   const importer = createDayImporter({ ...mover.context(), maxEnrichmentBytes: 1000 });
   const path = join(folder.path, 'garbage.parquet');
   await writeFile(path, 'PAR1 or not');
-  await expect(importer.take(testActor, 'bad', path)).rejects.toMatchObject({
+  await expect(importer.take(testActor, { tenant: 'bad' }, path)).rejects.toMatchObject({
     code: 'upload_invalid',
   });
 });

@@ -11,13 +11,16 @@ import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal } from './testing/truth.ts';
 
 const mover = useTestMover();
-const { upload, importRows, countOf } = useDayImports(mover);
+const { upload, importRows, countOf, beginImport, countsOf } = useDayImports(mover);
 const [day, lastDay] = importedDays;
 
 test.each(killPoints)('killed at %s: the next mover ends it with all or nothing', async (point) => {
   const tenant = `kill-${point.replace(' ', '-')}`;
   const stored = point === 'planned after' || point === 'copied before' ? 0 : 20;
-  await expect(importRows(tenant, rowsOf(tenant), dieAt(point))).rejects.toThrow('killed');
+  const ofImport = { import: tenant.replaceAll('-', '_') };
+  await beginImport(ofImport.import);
+  const killed = importRows(tenant, rowsOf(tenant), dieAt(point), ofImport);
+  await expect(killed).rejects.toThrow('killed');
   expect(await differences(mover, tenant)).toEqual([]);
   await mover.move(tenant, lastDay);
   expect(await countOf(tenant)).toBe(stored);
@@ -27,9 +30,10 @@ test.each(killPoints)('killed at %s: the next mover ends it with all or nothing'
       ? { kind: 'import', state: 'removed' }
       : { kind: 'import', state: 'failed', error_code: 'upload_gone' },
   ]);
-  const again = importRows(tenant, rowsOf(tenant));
+  const again = importRows(tenant, rowsOf(tenant), {}, ofImport);
   if (stored > 0) await expect(again).rejects.toMatchObject({ code: 'days_held' });
   else expect(await again).toMatchObject({ count: 20 });
+  expect(await countsOf(ofImport.import)).toEqual([{ cold: 20, cold_days: 4 }]);
   expect(await countOf(tenant)).toBe(20);
   expect(await differences(mover, tenant)).toEqual([]);
 });
@@ -39,7 +43,7 @@ test('of two imports of the same days one stores them', async () => {
   await copyFile(path, `${path}.2`);
   const importer = createDayImporter({ ...mover.context(), maxEnrichmentBytes: 1000 });
   const results = await Promise.allSettled(
-    [path, `${path}.2`].map((each) => importer.take(testActor, 'two', each)),
+    [path, `${path}.2`].map((each) => importer.take(testActor, { tenant: 'two' }, each)),
   );
   expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   expect(results.find(({ status }) => status === 'rejected')).toMatchObject({

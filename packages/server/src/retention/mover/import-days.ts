@@ -11,6 +11,7 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import { makeFolders } from '../../platform/make-folders.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import {
+  assertOpen,
   dayKey,
   isSameTriple,
   readUpload,
@@ -36,15 +37,19 @@ type DayImportOptions = MoverContext & {
   readonly lockMillis?: number;
 };
 
+/** Whose records are sent, and for which import. */
+type SentDays = { readonly tenant: string; readonly import?: string };
+
 /** Stores records of whole days straight as segments. */
 type DayImporter = {
   /** Says which of these days may be imported so: those that hold nothing, and that the policy would move. */
   plan(actor: Actor, asked: ImportPlan): Promise<ImportPlan>;
   /**
    * Stores typed rows of one tenant, given as a file of Parquet, which is removed. Throws 400 `upload_invalid`, 409
-   * `days_held`, `tenant_busy`, `tenant_on_hold`, `store_read_only`, `store_fenced`, and 503; nothing is stored then.
+   * `days_held`, `job_finished`, `tenant_busy`, `tenant_on_hold`, `store_read_only`, `store_fenced`, and 503; nothing is
+   * stored then.
    */
-  take(actor: Actor, tenant: string, path: string): Promise<Imported>;
+  take(actor: Actor, sent: SentDays, path: string): Promise<Imported>;
   /** Stops the imports that run. */
   stop(): Promise<void>;
 };
@@ -76,7 +81,7 @@ export function addImportRoutes(http: HttpServer, importer: DayImporter, spoolDi
     try {
       await receive(request, path, spoolDir);
       await recheck();
-      return await importer.take(actor, query.tenant, path);
+      return await importer.take(actor, query, path);
     } catch (error) {
       // The rest of the body could not be told from the next request.
       if (!request.raw.complete) reply.header('connection', 'close');
@@ -130,7 +135,9 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
   const running = createRunning();
   const { signal } = running;
 
-  async function take(actor: Actor, tenant: string, path: string): Promise<Imported> {
+  async function take(actor: Actor, sent: SentDays, path: string): Promise<Imported> {
+    const { tenant, import: importId } = sent;
+    if (importId !== undefined) await assertOpen(db, actor, importId);
     const upload = await readUpload(duckdb, { tenant, path, maxEnrichmentBytes, signal }).catch(
       (error: unknown) => {
         if (!(error instanceof UploadFault)) throw error;
@@ -141,7 +148,7 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
       },
     );
     const work = (own: AbortSignal) =>
-      storeUpload(options, { tenant, upload, signal: own, requestedBy: actor.name });
+      storeUpload(options, { sent, upload, signal: own, requestedBy: actor.name });
     return waitForTenant(db, tenant, { waitMillis, signal, work });
   }
 
@@ -164,8 +171,8 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
       }));
       return { tenant, leaves: free.filter(({ days }) => days.length > 0), known };
     },
-    take(actor, tenant, path) {
-      const work = gate.run(() => take(actor, tenant, path));
+    take(actor, sent, path) {
+      const work = gate.run(() => take(actor, sent, path));
       running.add(work);
       return work;
     },
@@ -177,11 +184,11 @@ export function createDayImporter(options: DayImportOptions): DayImporter {
 async function storeUpload(
   context: MoverContext,
   {
-    tenant,
+    sent: { tenant, import: importId },
     upload,
     requestedBy,
     signal,
-  }: { tenant: string; upload: Upload; requestedBy: string; signal: AbortSignal },
+  }: { sent: SentDays; upload: Upload; requestedBy: string; signal: AbortSignal },
 ): Promise<Imported> {
   const { db } = context;
   // An import that was killed after its copy may have these very days.
@@ -198,7 +205,12 @@ async function storeUpload(
   }
   await context.fence.advance(signal);
   for (let attempt = 1; ; attempt += 1) {
-    const request: ImportRequest = { recorded_at: await readClock(db), requested_by: requestedBy };
+    const recordedAt = await readClock(db);
+    const request: ImportRequest = {
+      recorded_at: recordedAt,
+      requested_by: requestedBy,
+      ...(importId !== undefined && { import: importId }),
+    };
     const planned = await journalMove(context, {
       tenant,
       runId: null,
@@ -224,6 +236,7 @@ const refusals = {
   not_due: 'days_held',
   pinned_meanwhile: 'days_held',
   tenant_on_hold: 'tenant_on_hold',
+  import_ended: 'job_finished',
 } as const;
 
 /** The error of an import that was not stored, for the reason in the journal. */

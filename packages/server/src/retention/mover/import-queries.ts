@@ -1,5 +1,4 @@
 import sql from 'sql-template-tag';
-import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import {
@@ -8,23 +7,6 @@ import {
   type StoreDay,
   sumTriples,
 } from '../../records/segments.ts';
-
-/** Where the list of all jobs finds imports. */
-export const listedImports: ListedTable = {
-  name: 'moves',
-  state: sql`case when j.state = 'failed' then 'failed' when j.state in ('switched', 'removed') then 'completed'
-    when j.error_code is not null then 'waiting' else 'running' end`,
-  requestedAt: 'planned_at',
-  startedAt: 'planned_at',
-  finishedAt: 'switched_at',
-  requestedBy: sql`j.request ->> 'requested_by'`,
-  done: sql`case when j.switched_at is null then 0 else j.source_count end`,
-  total: sql`j.source_count`,
-  error: sql`j.error`,
-  told: sql`json_build_object('first_day', j.first_day, 'last_day', j.last_day)`,
-  isInReach: isOfTenants,
-  isListed: sql`j.kind = 'import'`,
-};
 
 /** Lists those of these days of stores that hold records, and what they hold, by the counters. */
 export async function listHeldDays(

@@ -1,16 +1,27 @@
 import { join } from 'node:path';
-import { replaceSegments, writeSegmentFromRecords } from '../../records/segments.ts';
+import {
+  addStored,
+  replaceSegments,
+  sumTriples,
+  writeSegmentFromRecords,
+} from '../../records/segments.ts';
 import { MoveFault } from './fail.ts';
 import { isPinnedSince, noteStored } from './import-queries.ts';
 import type { KindSteps, Move } from './move.ts';
 
-/** What the journal has of an import: when its records count as stored, and the name of the token that sent them. */
-export type ImportRequest = { readonly recorded_at: string; readonly requested_by: string };
+/**
+ * What the journal has of an import: when its records count as stored, the name of the token that sent them, and the job
+ * that they belong to.
+ */
+export type ImportRequest = {
+  readonly recorded_at: string;
+  readonly requested_by: string;
+  readonly import?: string | undefined;
+};
 
-function recordedAtOf({ id, request }: Move): string {
-  const { recorded_at: at } = (request ?? {}) as Partial<ImportRequest>;
-  if (at === undefined) throw new Error(`the journal does not tell when ${id} stores its records`);
-  return at;
+function requestOf({ id, request }: Move): ImportRequest {
+  if (request) return request as ImportRequest;
+  throw new Error(`the journal does not tell when ${id} stores its records`);
 }
 
 /**
@@ -29,14 +40,14 @@ export const importKind: KindSteps = {
     const target = join(dir, `${segment.segment_id}.parquet`);
     const count = days.reduce((sum, day) => sum + day.count, 0);
     const bytes = days.reduce((sum, day) => sum + day.bytes, 0);
-    const recordedAt = recordedAtOf(move);
+    const { recorded_at: recordedAt } = requestOf(move);
     await writeSegmentFromRecords(duckdb, { rows, recordedAt, target, count, bytes, signal });
     return { files: [{ segment_id: segment.segment_id, path: target }], days };
   },
 
   async switch(connection, { work: { move }, segments }) {
     const { tenant } = move;
-    const recordedAt = recordedAtOf(move);
+    const { recorded_at: recordedAt, import: importId } = requestOf(move);
     // Nobody pins anything of the tenant now. What was pinned since the records got their time lacks them, although they
     // look as if they had been there.
     if (await isPinnedSince(connection, tenant, recordedAt)) {
@@ -59,11 +70,12 @@ export const importKind: KindSteps = {
         );
       },
     });
-    await noteStored(connection, tenant, {
-      recordedAt,
-      days: segments.flatMap(({ days }) => days),
-    });
-    return [];
+    const days = segments.flatMap((segment) => segment.days);
+    await noteStored(connection, tenant, { recordedAt, days });
+    if (importId === undefined) return [];
+    const added = { count: sumTriples(days).count, coldDays: days.length };
+    if (await addStored(connection, importId, added)) return [];
+    throw new MoveFault('import_ended', `The import ${importId} has ended. Nothing was stored.`);
   },
 
   refuse(_connection, { last_day }, { lastMoveDay }) {

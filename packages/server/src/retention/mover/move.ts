@@ -66,6 +66,13 @@ export type MoverContext = {
    * the tenant. Returns what else goes or changes because of it. Without this function nothing else does.
    */
   readonly onGone?: (connection: Connection, gone: Gone) => Promise<GoneEffects>;
+  /**
+   * Removes the keys by which backups encrypted a tenant before `ended`. False: the place is not there. Without this
+   * function backups have no such keys.
+   */
+  readonly removeKeys?:
+    | ((of: { tenant: string; ended: string }, signal: AbortSignal) => Promise<boolean>)
+    | undefined;
   /** For tests of faults: runs before and after the commit of each change of a move's state. */
   readonly onTransition?: (to: MoveState, when: 'before' | 'after', move: Move) => Promise<void>;
 };

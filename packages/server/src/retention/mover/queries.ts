@@ -44,6 +44,24 @@ export async function insertMoveSegment(
       ${segment.size_bytes}, ${segment.sha256})`);
 }
 
+/**
+ * Notes what the segments that a move replaces held, while the catalogue still says so: whoever tells readers of this
+ * switch later has it from here. Times are whole days, so that no time of a record outlasts it.
+ */
+export async function noteHeld(connection: Connection, move: Move): Promise<void> {
+  await connection.query(sql`
+    update move_segments replaced set held = json_build_object(
+      'born', (extract(epoch from segment.created_at) * 1000000)::bigint,
+      'count', segment.count, 'digest', segment.digest::text,
+      'first_store', (select min(store) from segment_days where tenant = ${move.tenant} and segment_id = segment.id),
+      'last_store', (select max(store) from segment_days where tenant = ${move.tenant} and segment_id = segment.id),
+      'first_micros', (extract(epoch from segment.first_day) * 1000000)::bigint::text,
+      'last_micros', (extract(epoch from segment.last_day + 1) * 1000000 - 1)::bigint::text)
+    from segments segment
+    where replaced.tenant = ${move.tenant} and replaced.move_id = ${move.id} and role = 'in'
+      and segment.tenant = ${move.tenant} and segment.id = replaced.segment_id`);
+}
+
 export async function listMoveSegments(
   db: Queryable,
   move: Move,

@@ -47,6 +47,7 @@ export function dryReceipt(
     objects_removed_after: null,
     ...toEffects(effects),
     incidents: null,
+    backup_key: null,
     remains: [],
   };
 }
@@ -69,6 +70,15 @@ export function receiptOf(planned: EraseReceipt, state: ErasureState): EraseRece
     ...(state.effects === null ? {} : toEffects(state.effects)),
     remains: tellOnce([...planned.remains, ...remainsOf(planned, state)]),
   };
+}
+
+/** Says of backups what is so since the key of the tenant is removed from them. */
+export function tellKey(receipt: EraseReceipt): EraseReceipt {
+  if (receipt.backup_key !== 'removed') return receipt;
+  const note =
+    'Backups by svcctl hold the tenant encrypted by a key that is gone, but those made before SVC_BACKUP_KEYS was set; archived WAL, disk snapshots and versions that a bucket keeps have what they had.';
+  const remains = receipt.remains.map((one) => (one.what === 'backups' ? { ...one, note } : one));
+  return { ...receipt, remains };
 }
 
 /** Leaves out what holds of the whole service and is told again later, by another part of the erasure. */
@@ -176,6 +186,8 @@ function toEffects(effects: GoneEffects) {
     versions: [...(effects.versions ?? [])],
     exports_removed: effects.exportsRemoved,
     exports: [...(effects.exports ?? [])],
+    counts_ended: effects.countsEnded ?? 0,
+    counts: [...(effects.counts ?? [])],
   };
 }
 

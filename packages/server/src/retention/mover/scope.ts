@@ -29,6 +29,10 @@ export type Subject = { readonly field: string; readonly value: string };
 export const takesWholeDays = ({ eventIds, subject }: EraseScope): boolean =>
   eventIds === null && subject === null;
 
+/** Whether a scope may take all that there is of a tenant. */
+export const mayTakeAll = (scope: EraseScope): boolean =>
+  takesWholeDays(scope) && scope.store === null;
+
 /**
  * What holds of the records of a subject. A value that is spelled as a number stands for that number too, as some write an
  * id as a text and others as a number. Throws 400 `request_invalid` for a field that is none of the enrichment.

@@ -186,6 +186,7 @@ test('a request that waits is named by whole values of its fields, and by its re
   expect(await erase('e-1', { event_ids: ['e-11', 'e-1'], subject })).toContain('conditions');
   expect(await erase('kim', { subject })).toContain('conditions');
   expect(await erase('kim', { event_ids: ['e-1'], reason: 'asks: kim' })).toContain('conditions');
+  expect(await erase('kim', { reason: 'for the kimono' })).not.toContain('conditions');
 });
 
 test('an erasure that finds no record is answered while a snapshot may see the texts, and names no request by its members', async () => {

@@ -17,6 +17,7 @@ import {
   insertMoveDays,
   listMoveSegments,
   lockPolicies,
+  noteHeld,
   queueRemovals,
   setEffects,
   setState,
@@ -94,6 +95,9 @@ export async function switchMove(
       // is made without the records that are removed here, or with those that are added.
       if (steps.gone !== undefined || move.kind === 'import')
         await lockRemovals(connection, move.tenant);
+      // Nobody is to read again what had erased records, nor can what was lost be read.
+      const isReadable = move.kind !== 'erase' && move.kind !== 'forget';
+      if (isReadable && work.in.length > 0) await noteHeld(connection, move);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {

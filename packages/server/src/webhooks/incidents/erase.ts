@@ -13,6 +13,12 @@ type Caller = Pick<Parameters<Audit>[1], 'actor' | 'request'>;
 /** What incidents lose by an erasure, and what of them remains. */
 type IncidentErasure = { erased: Erased; remains: Remain[] };
 type NoteGone = (db: Queryable, gone: IncidentErasure) => Promise<void>;
+type EraseOptions = {
+  receipt: string;
+  signal: AbortSignal;
+  note: NoteGone;
+  onGone: (count: number) => void;
+};
 type Gone = { readonly erased: Erased; readonly kept: Kept };
 
 /** So many incidents are read at once: their payloads may have 25 MiB. */
@@ -38,12 +44,12 @@ export function createIncidentEraser(
     /**
      * Erases them in batches. `note` is told what has gone so far in the transaction in which it goes, as is the audit log,
      * so that neither a failure nor a kill leaves it uncounted; to ask again erases the rest. `receipt` is the id of what
-     * `note` writes.
+     * `note` writes. `onGone` is told how many have gone once that is committed.
      */
     async erase(
       { actor, request }: Caller,
       scope: queries.IncidentScope,
-      { receipt, signal, note }: { receipt: string; signal: AbortSignal; note: NoteGone },
+      { receipt, signal, note, onGone }: EraseOptions,
     ): Promise<void> {
       const { store, from, to, eventIds, tenant } = scope;
       const act = { actor, request, action: 'incidents.erase', target: receipt, tenant };
@@ -71,6 +77,7 @@ export function createIncidentEraser(
           await tell(connection, now, [unfinished]);
           return now;
         });
+        onGone(gone.erased.count);
       }
       await db.transaction(async (connection) => {
         // That nothing matched is on record as well.

@@ -16,7 +16,7 @@ import { ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
 import { createSchemaFinder } from '../../typed/find-schema.ts';
-import type { ExportFormat } from '../../values.ts';
+import type { JobFormat } from '../../values.ts';
 import type { WorkContext } from '../context.ts';
 import { createJob } from '../create.ts';
 import { piecesOf } from '../file.ts';
@@ -88,7 +88,7 @@ async function startTestExports() {
       await ingestHere(tenant, count);
       await freeze(db, cold, { tenant, id: 'seg_1', filter: `store = 'A'` });
     },
-    create: (format: ExportFormat, body: ExportRequest): Promise<ExportJob> => {
+    create: (format: JobFormat, body: ExportRequest): Promise<ExportJob> => {
       const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
       return createJob(db, { format, body, ...act, findSchema: createSchemaFinder({ db, cold }) });
     },

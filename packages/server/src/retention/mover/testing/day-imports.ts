@@ -31,7 +31,19 @@ export function useDayImports(mover: TestMover) {
   return {
     folder,
     upload,
-    importRows: async (tenant: string, rows: string, more: Partial<MoverContext> = {}) => {
+    /** Begins an import that days may belong to. */
+    beginImport: (id: string) =>
+      mover.db.query(sql`
+        insert into record_imports (id, digest, requested_by, token_id, files) values (${id}, ${id}, 'me', 'tok', 1)`),
+    /** What an import counts of the days that became cold at once. */
+    countsOf: (id: string) =>
+      mover.db.query(sql`select cold, cold_days from record_imports where id = ${id}`),
+    importRows: async (
+      tenant: string,
+      rows: string,
+      more: Partial<MoverContext> = {},
+      ofImport: { import?: string } = {},
+    ) => {
       const path = await upload(rows);
       const importer = createDayImporter({
         ...mover.context(more),
@@ -39,7 +51,7 @@ export function useDayImports(mover: TestMover) {
         lockMillis: 2000,
       });
       try {
-        return await importer.take(testActor, tenant, path);
+        return await importer.take(testActor, { tenant, ...ofImport }, path);
       } finally {
         await importer.stop();
       }

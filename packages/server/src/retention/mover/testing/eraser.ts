@@ -85,7 +85,10 @@ async function withEraser<T>(
     incidents: {
       begun: { erased: { ...erased, count: 0 }, remains: [incidentsLeft] },
       plan: async () => erased,
-      erase: async (_act, _scope, { note }) => note(mover.db, { erased, remains: [] }),
+      async erase(_act, _scope, { note, onGone }) {
+        await note(mover.db, { erased, remains: [] });
+        onGone(erased.count);
+      },
     },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });

@@ -1,15 +1,11 @@
-import { type FieldType, fieldTypeText, restColumn } from '../../exports/values.ts';
 import { formatCount } from '../../kernel/values.ts';
 import type { SplitName } from '../../records/values.ts';
-import type { RouteAnswer } from '../client.ts';
-import type { Version } from '../dataset-versions.ts';
-import { formatBytes } from '../format.ts';
+import type { Manifest } from '../jobs.contract.ts';
+import { type FieldType, fieldTypeText, restColumn } from '../values.ts';
+import type { JobVersion, StoredJob } from './job.ts';
 
 /** A split with the manifest of its file. */
-export type BundledSplit = {
-  readonly name: SplitName;
-  readonly manifest: RouteAnswer<'GET /exports/:id/manifest'>;
-};
+export type BundledSplit = { readonly name: SplitName; readonly manifest: Manifest };
 
 type Column = { readonly name: string; readonly type: FieldType | 'integer' | 'instant' };
 
@@ -18,15 +14,21 @@ type Column = { readonly name: string; readonly type: FieldType | 'integer' | 'i
  * https://huggingface.co/docs/hub/datasets-cards
  */
 export function datasetCard({
+  job,
   version,
+  note,
+  digest,
   splits,
   fileOf,
 }: {
-  readonly version: Version;
+  readonly job: StoredJob;
+  readonly version: JobVersion;
+  readonly note: string | null;
+  readonly digest: string;
   readonly splits: readonly BundledSplit[];
   readonly fileOf: (split: SplitName) => string;
 }): string {
-  const { tenant, name, dataset, note } = version;
+  const { id, name, dataset, where, group_by: groupBy } = version;
   const [first] = splits;
   const columns = first === undefined ? [] : columnsOf(first.manifest);
   const bytes = splits.reduce((sum, { manifest }) => sum + manifest.bytes, 0);
@@ -51,18 +53,16 @@ export function datasetCard({
   const text = [
     `# ${shown(name)}`,
     '',
-    `The version ${shown(name)} of the dataset ${dataset} of ${shown(tenant)}, frozen at ${version.created_at}${note === null ? '' : `: ${shown(note)}`}.`,
-    ...(version.where === null ? [] : [`It has the records that fit ${shown(version.where)}.`]),
-    ...(version.group_by === null
-      ? []
-      : [`Records with the same ${shown(version.group_by)} are in one split.`]),
-    'Its digest is `' + (version.current ?? version).digest + '`, its id `' + version.id + '`.',
+    `The version ${shown(name)} of the dataset ${dataset} of ${shown(job.tenant)}, frozen at ${job.recorded_before}${note === null ? '' : `: ${shown(note)}`}.`,
+    ...(where === undefined ? [] : [`It has the records that fit ${shown(where)}.`]),
+    ...(groupBy === undefined ? [] : [`Records with the same ${shown(groupBy)} are in one split.`]),
+    `Its digest is \`${digest}\`, its id \`${id}\`, and it is the export \`${job.id}\`.`,
     '',
-    '| split | rows | bytes | digest | export |',
-    '|---|---:|---:|---|---|',
+    '| split | rows | bytes | digest |',
+    '|---|---:|---:|---|',
     ...splits.map(
       ({ name: split, manifest }) =>
-        `| ${split} | ${formatCount(manifest.rows)} | ${formatBytes(manifest.bytes)} | \`${manifest.digest}\` | \`${manifest.export_id}\` |`,
+        `| ${split} | ${formatCount(manifest.rows)} | ${formatCount(manifest.bytes)} | \`${manifest.digest}\` |`,
     ),
     '',
     '| column | type |',
@@ -74,7 +74,7 @@ export function datasetCard({
   return `---\n${head.join('\n')}\n---\n\n${text.join('\n')}\n`;
 }
 
-function columnsOf({ columns, schema }: BundledSplit['manifest']): Column[] {
+function columnsOf({ columns, schema }: Manifest): Column[] {
   const rest: Column = { name: restColumn, type: 'string' };
   return columns.flatMap((name): Column[] =>
     name === 'enrichment' ? [...(schema?.columns ?? []), rest] : [{ name, type: ownType(name) }],

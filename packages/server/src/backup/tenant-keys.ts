@@ -1,0 +1,186 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { AppError } from '../kernel/errors.ts';
+import { randomText } from '../kernel/ids.ts';
+import { sideBySide } from '../kernel/side-by-side.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import type { SavedKey, SavedKeys } from './manifest.ts';
+import { makePlaceFolder, type Place, putText, readText } from './place.ts';
+import { listEndedKeys, listTenants } from './queries.ts';
+import { type FindKey, type FrameKey, idOf } from './seal.ts';
+
+/** The keys by which a backup encrypts. */
+export type TenantKeys = {
+  /**
+   * Has those be used from now on that belong to what this connection sees. A tenant that was erased whole has another
+   * key for what came afterwards, so no race with an erasure encrypts anything by the wrong one.
+   */
+  begin(db: Queryable): Promise<void>;
+  /** The key of a tenant, made where there is none; null for what belongs to none of them. */
+  of(tenant: string | null): Promise<FrameKey | null>;
+  readonly find: FindKey;
+  /** Whether what an earlier backup encrypted can be read, but for tenants that were erased since. */
+  areKept(former: SavedKeys): Promise<boolean>;
+  /** What the manifest says. Throws `backup_busy` where another backup has written another key in the place of one. */
+  settle(): Promise<SavedKeys>;
+};
+
+type Tools = { readonly place: Place; readonly spoolDir: string; readonly signal: AbortSignal };
+
+const atOnce = 8;
+
+/**
+ * Opens the place of keys for a backup. `former` is what the newest backup says of its keys: theirs must be here, so
+ * that a disk that is not mounted is not taken for a place without keys. Throws `backup_keys_unusable`.
+ */
+export async function openTenantKeys(
+  tools: Tools & { readonly db: Queryable },
+  former: SavedKeys | undefined,
+): Promise<TenantKeys> {
+  const { place, db, signal } = tools;
+  const placeId = await findPlaceId(place, former, signal);
+  let ended = new Map<string, string>();
+  const known = new Map<string, Promise<SavedKey & FrameKey>>();
+  const opened = new Map<string, Buffer>();
+  const made: SavedKey[] = [];
+
+  async function take(tenant: string, name: string): Promise<SavedKey & FrameKey> {
+    const bytes = (await readKey(place, name, signal)) ?? (await make(tenant, name));
+    const id = idOf(bytes);
+    opened.set(id, bytes);
+    return { tenant, name, id, bytes };
+  }
+
+  /** Two copies of a database may do this at the same moment: what is read back is used, and looked at in the end. */
+  async function make(tenant: string, name: string): Promise<Buffer> {
+    const text = `svcctl-backup-key ${randomBytes(32).toString('hex')}`;
+    // A key is written in its own place alone: what a kill leaves of it lies in no backup.
+    const spoolDir = (await makePlaceFolder(place)) ?? tools.spoolDir;
+    await putText(place, { key: name, text: `${text} ${digestOf(text)}\n` }, { spoolDir, signal });
+    const bytes = await readKey(place, name, signal);
+    if (bytes === null) throw unusable(`${place.location} does not keep what is written there.`);
+    made.push({ tenant, name, id: idOf(bytes) });
+    // An erasure that was committed since the snapshot may have removed its key before this one came to lie there.
+    if (keyName(tenant, (await listEndedKeys(db)).get(tenant)) !== name) {
+      await place.remove(name, signal);
+    }
+    return bytes;
+  }
+
+  const of = (tenant: string) => {
+    const name = keyName(tenant, ended.get(tenant));
+    const key = known.get(name) ?? take(tenant, name);
+    known.set(name, key);
+    return key;
+  };
+  const isCurrent = ({ tenant, name }: SavedKey) => keyName(tenant, ended.get(tenant)) === name;
+  return {
+    async begin(connection) {
+      ended = await listEndedKeys(connection);
+      await sideBySide(await listTenants(connection), { atOnce, signal }, of);
+    },
+    async of(tenant) {
+      return tenant === null || tenant === '' || tenant === '*' ? null : of(tenant);
+    },
+    find: (id) => opened.get(id) ?? null,
+    async areKept(former) {
+      for (const key of former.tenants.filter(isCurrent)) {
+        if ((await of(key.tenant)).id !== key.id) return false;
+      }
+      return true;
+    },
+    async settle() {
+      for (const { name, id } of made) {
+        const now = await readKey(place, name, signal);
+        if (now === null || idOf(now) === id) continue;
+        throw new AppError('backup_busy', {
+          detail: `Another backup has made keys in ${place.location} at the same moment. Run the same command again.`,
+        });
+      }
+      const keys = (await Promise.all(known.values())).filter(isCurrent);
+      keys.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
+      return {
+        place: placeId,
+        tenants: keys.map(({ tenant, name, id }) => ({ tenant, name, id })),
+      };
+    },
+  };
+}
+
+/** Finds the keys of a backup; those that are not there are `gone`. Throws `backup_keys_unusable`. */
+export async function readKeys(
+  place: Place,
+  saved: SavedKeys,
+  signal: AbortSignal,
+): Promise<{ find: FindKey; gone: SavedKey[] }> {
+  if ((await place.marker.read(signal)) !== saved.place) throw otherPlace(place);
+  const opened = new Map<string, Buffer>();
+  await sideBySide(saved.tenants, { atOnce, signal }, async ({ name, id }, own) => {
+    const bytes = await readKey(place, name, own);
+    if (bytes !== null && idOf(bytes) === id) opened.set(id, bytes);
+  });
+  const gone = saved.tenants.filter(({ id }) => !opened.has(id));
+  const goneIds = new Set(gone.map(({ id }) => id));
+  const find: FindKey = (id) => {
+    if (goneIds.has(id)) return null;
+    const bytes = opened.get(id);
+    if (bytes === undefined)
+      throw unusable('Rows are encrypted by a key that the backup does not name.');
+    return bytes;
+  };
+  return { find, gone };
+}
+
+/**
+ * Removes the keys of a tenant for what came before an erasure, `ended` as `listEndedKeys` tells it; also those that a
+ * copy of the database has made. False: there is no place of keys, or its disk is not mounted.
+ */
+export async function removeKeys(
+  place: Place,
+  { tenant, ended }: { tenant: string; ended: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  if ((await place.marker.read(signal)) === null) return false;
+  for await (const { key } of place.list(folderOf(tenant), signal)) {
+    if (key < keyName(tenant, ended)) await place.remove(key, signal);
+  }
+  return true;
+}
+
+/** Nobody can tell from its name whose key it is, unless the name of the tenant is guessed. */
+const folderOf = (tenant: string) => `keys/${createHash('sha256').update(tenant).digest('hex')}/`;
+const keyName = (tenant: string, ended = '') => `${folderOf(tenant)}${ended.padStart(20, '0')}`;
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+async function findPlaceId(
+  place: Place,
+  former: SavedKeys | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const found = await place.marker.read(signal);
+  if (former !== undefined && found !== former.place) throw otherPlace(place);
+  if (found !== null) return found;
+  await place.marker.swap(null, `keys-${randomText(16)}`, signal);
+  const made = await place.marker.read(signal);
+  if (made === null) throw unusable(`${place.location} does not keep what is written there.`);
+  return made;
+}
+
+async function readKey(place: Place, name: string, signal: AbortSignal): Promise<Buffer | null> {
+  const text = await readText(place, name, signal);
+  if (text === null) return null;
+  const [, told, hex = '', digest] = /^(\S+ ([0-9a-f]{64})) (\S+)\n$/.exec(text) ?? [];
+  if (told === undefined || digestOf(told) !== digest) {
+    throw unusable(`${name} in ${place.location} is damaged. Put it back from a copy.`);
+  }
+  return Buffer.from(hex, 'hex');
+}
+
+function otherPlace({ location }: Place): AppError {
+  return unusable(
+    `The keys of the backup do not lie in ${location}: another disk is mounted there, or none, or SVC_BACKUP_KEYS names another place than before.`,
+  );
+}
+
+export function unusable(what: string): AppError {
+  return new AppError('backup_keys_unusable', { detail: `${what} Nothing was changed.` });
+}
