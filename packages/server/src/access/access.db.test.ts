@@ -50,6 +50,7 @@ test('/me tells name, scopes, tenants and expiry', async () => {
     name: 'ops laptop',
     scopes: ['enrichment:read'],
     tenants: ['TX'],
+    stores: null,
     expires_at: '2199-01-01T00:00:00.000000Z',
     confirmed_until: null,
   });
