@@ -108,7 +108,7 @@ test('a backup of the first form is restored, and goes on behind the files of a 
 
 test('a backup of a form to come is refused', async () => {
   const mend = await backups.changeManifest((manifest) => {
-    manifest.format = 3;
+    manifest.format = 4;
   });
   await expect(target.restore({ id: backups.id })).rejects.toMatchObject({ code: 'backup_newer' });
   await mend();
