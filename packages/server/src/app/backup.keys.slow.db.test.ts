@@ -238,9 +238,22 @@ test('a restore that was broken off goes on only with the same keys', async () =
   const key = join(keys, own?.name ?? '');
   await rename(key, `${key}.away`);
   await expect(restore()).rejects.toMatchObject({ code: 'backup_keys_unusable' });
+  await expect(save()).rejects.toMatchObject({ code: 'backup_keys_unusable' });
   await rename(`${key}.away`, key);
   expect(await restore()).toMatchObject({
     tenants_left_out: [],
     verification: { problem_count: 0 },
   });
+});
+
+test('what a lost key encrypted is left out only where that is asked for', async () => {
+  const { keys, place, save } = world;
+  await world.fill(stays, 'lost');
+  const { id } = await save();
+  const own = (await manifestOf(place, id)).keys?.tenants.find(({ tenant }) => tenant === stays);
+  await rename(join(keys, own?.name ?? ''), join(keys, 'away'));
+  const lost = { code: 'backup_keys_unusable', detail: expect.stringContaining(stays) };
+  await expect(target.restore({ id }, { SVC_BACKUP_KEYS: keys })).rejects.toMatchObject(lost);
+  const restored = await target.restore({ id, skipsDamaged: true }, { SVC_BACKUP_KEYS: keys });
+  expect(restored).toMatchObject({ tenants_left_out: [stays], verification: { problem_count: 0 } });
 });

@@ -6,6 +6,7 @@ import {
   type BackupChoice,
   type BackupReport,
   findBackup,
+  finder,
   listBackups,
   type Manifest,
   makePlaceFolder,
@@ -262,7 +263,7 @@ async function verifyAt(
   closers.push(() => duckdb.close());
   const keyPlace = manifest.keys && (await openKeyPlace(place, tools, closers));
   const keys = manifest.keys && keyPlace && (await readKeys(keyPlace, manifest.keys, tools.signal));
-  return verify(manifest, { ...tools, place, spoolDir, duckdb, find: keys?.find });
+  return verify(manifest, { ...tools, place, spoolDir, duckdb, find: keys && finder(keys) });
 }
 
 export function summarize(place: Place, manifest: Manifest): BackupSummary {

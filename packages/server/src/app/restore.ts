@@ -7,6 +7,7 @@ import {
   type BackupChoice,
   countOpenDeliveries,
   findBackup,
+  finder,
   listWithout,
   type Manifest,
   openKey,
@@ -44,7 +45,10 @@ export type RestoreOptions = BackupChoice & {
   readonly isDrill: boolean;
   /** Takes the store over, although it has gone on with another database. */
   readonly isAdopting: boolean;
-  /** Restores without the objects that are missing or damaged in the backup: their days cannot be read then. */
+  /**
+   * Restores without the objects that are missing or damaged in the backup: their days cannot be read then. Also without
+   * the tenants whose keys are lost.
+   */
   readonly skipsDamaged: boolean;
   /** Finds the passphrase of a backup that has the secret key; null when nobody can be asked. */
   readonly findPassphrase: () => Promise<string | null>;
@@ -97,7 +101,10 @@ async function makeScratch({ settings }: BackupTools, closers: Closers): Promise
   };
 }
 
-type FoundKeys = Awaited<ReturnType<typeof readKeys>>;
+type FoundKeys = {
+  readonly gone: Awaited<ReturnType<typeof readKeys>>['gone'];
+  readonly find?: ReturnType<typeof finder>;
+};
 type Source = { manifest: Manifest; place: Place; options: RestoreOptions; closers: Closers };
 
 async function restoreInto(
@@ -106,7 +113,7 @@ async function restoreInto(
 ): Promise<Restored> {
   const { settings, log, signal, onStep } = tools;
   const secret = await openSecret(settings, manifest, options);
-  const keys = await openKeys({ manifest, place, closers }, tools);
+  const keys = await openKeys({ manifest, place, options, closers }, tools);
   await makeDataDir(settings);
   if (secret !== null) await refuseOtherKey(settings, secret);
   const db = await openToRestore(settings, log, closers, signal);
@@ -215,12 +222,17 @@ async function openSecret(
 
 /** Finds the keys of tenants. Throws `backup_keys_unusable` where the backup has some and nobody says where they lie. */
 async function openKeys(
-  { manifest, place, closers }: Omit<Source, 'options'>,
+  { manifest, place, closers, options: { skipsDamaged } }: Source,
   tools: BackupTools,
-): Promise<Partial<FoundKeys> & Pick<FoundKeys, 'gone'>> {
+): Promise<FoundKeys> {
   if (manifest.keys === undefined) return { gone: [] };
   const keyPlace = await openKeyPlace(place, tools, closers);
-  if (keyPlace !== undefined) return readKeys(keyPlace, manifest.keys, tools.signal);
+  if (keyPlace !== undefined) {
+    const found = await readKeys(keyPlace, manifest.keys, tools.signal, {
+      skipsLost: skipsDamaged,
+    });
+    return { gone: found.gone, find: finder(found) };
+  }
   throw unusable(
     'What belongs to tenants is encrypted in this backup, and SVC_BACKUP_KEYS, which says where their keys lie, is not set.',
   );

@@ -67,7 +67,7 @@ export function createRetention(host: Host): Retention {
     pace: paceOf('moves'),
     turns: createGate(tenantsAtOnce),
     onGone,
-    removeKeys: keyRemoval(settings),
+    removeKeys: keyRemoval(settings, cold.spoolDir),
   };
   const startRuns = () =>
     startRunner(db, {
@@ -137,12 +137,12 @@ export function createRetention(host: Host): Retention {
 }
 
 /** Removes keys of tenants from the place that backups take them from; undefined where there is none. */
-function keyRemoval({ backupKeys }: Settings): MoverContext['removeKeys'] {
+function keyRemoval({ backupKeys }: Settings, spoolDir: string): MoverContext['removeKeys'] {
   if (backupKeys === undefined) return undefined;
   return async (key, signal) => {
     const place = await openPlace(backupKeys, process.cwd());
     try {
-      return await removeKeys(place, key, signal);
+      return await removeKeys({ place, spoolDir }, key, signal);
     } finally {
       await place.close();
     }

@@ -22,5 +22,5 @@ export { restoreDatabase } from './restore.ts';
 export { countOpenDeliveries } from './restore-queries.ts';
 export { type Saved, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
-export { readKeys, removeKeys, unusable } from './tenant-keys.ts';
+export { finder, readKeys, removeKeys, unusable } from './tenant-keys.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

@@ -353,13 +353,12 @@ async function readFormer(
   if (!isIncremental || newest === undefined) return none;
   try {
     const manifest = await readManifest(tools.place, newest, tools.signal);
-    const isKept = manifest.keys === undefined ? undefined : await keys?.areKept(manifest.keys);
     for await (const object of eachSavedObject(manifest, tools)) {
       const plain = plainOf(object, keys?.find);
       if (plain !== null) objects.set(trustText(plain, object.sealed?.key), object.sha256);
     }
-    // Months are encrypted now, or are no more, or by keys that are lost: then they are written anew.
-    const isUsable = (manifest.keys === undefined) === (keys === undefined) && isKept !== false;
+    // Months that are encrypted from now on, or are no more, are written anew.
+    const isUsable = (manifest.keys === undefined) === (keys === undefined);
     return { manifest: isUsable ? manifest : null, objects, isTrusting: true };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'backup_damaged') throw error;

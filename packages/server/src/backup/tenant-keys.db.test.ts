@@ -51,7 +51,9 @@ test('an erasure that is committed while a backup is made takes the key that thi
   const { place, keys } = await open();
   await keys.begin(db);
   const ended = await erase('T');
-  expect(await removeKeys(place, { tenant: 'T', ended }, signal)).toBe(true);
+  expect(await removeKeys({ place, spoolDir: folder.path }, { tenant: 'T', ended }, signal)).toBe(
+    true,
+  );
   await keys.of('T');
   expect(await countKeys()).toBe(0);
   const saved = await keys.settle();
@@ -66,11 +68,33 @@ test('what is removed for an erasure is not the key of what came after it', asyn
   await keys.begin(db);
   const after = await keys.of('R');
   expect(after).not.toEqual(before);
-  expect(await removeKeys(place, { tenant: 'R', ended }, signal)).toBe(true);
-  expect(await removeKeys(place, { tenant: 'R', ended }, signal)).toBe(true);
+  expect(await removeKeys({ place, spoolDir: folder.path }, { tenant: 'R', ended }, signal)).toBe(
+    true,
+  );
+  expect(await removeKeys({ place, spoolDir: folder.path }, { tenant: 'R', ended }, signal)).toBe(
+    true,
+  );
   const saved = await keys.settle();
   expect(saved.tenants).toHaveLength(1);
   expect((await readKeys(place, saved, signal)).gone).toEqual([]);
+});
+
+test('a key that is lost is not taken for one that an erasure has removed', async () => {
+  const { place, keys } = await open();
+  for (const tenant of ['LOST', 'ERASED', 'LEFT']) await keys.of(tenant);
+  const ended = await erase('ERASED');
+  await removeKeys({ place, spoolDir: folder.path }, { tenant: 'ERASED', ended }, signal);
+  const saved = await keys.settle();
+  expect((await readKeys(place, saved, signal)).gone).toMatchObject([{ tenant: 'ERASED' }]);
+  const lost = saved.tenants.find(({ tenant }) => tenant === 'LOST')?.name ?? '';
+  await place.remove(lost, signal);
+  const refused = { code: 'backup_keys_unusable', detail: expect.stringContaining('(LOST)') };
+  await expect(readKeys(place, saved, signal)).rejects.toMatchObject(refused);
+  const before = await countKeys();
+  await expect(open(saved)).rejects.toMatchObject(refused);
+  expect(await countKeys()).toBe(before);
+  const { gone } = await readKeys(place, saved, signal, { skipsLost: true });
+  expect(gone.map(({ tenant }) => tenant)).toEqual(['ERASED', 'LOST']);
 });
 
 test('a key that another backup has replaced is no key', async () => {
@@ -85,5 +109,7 @@ test('a key that another backup has replaced is no key', async () => {
 
 test('nothing is removed where there is no place of keys', async () => {
   const place = await openPlace(join(folder.path, 'none'), folder.path);
-  expect(await removeKeys(place, { tenant: 'S', ended: '1' }, signal)).toBe(false);
+  expect(
+    await removeKeys({ place, spoolDir: folder.path }, { tenant: 'S', ended: '1' }, signal),
+  ).toBe(false);
 });

@@ -18,8 +18,6 @@ export type TenantKeys = {
   /** The key of a tenant, made where there is none; null for what belongs to none of them. */
   of(tenant: string | null): Promise<FrameKey | null>;
   readonly find: FindKey;
-  /** Whether what an earlier backup encrypted can be read, but for tenants that were erased since. */
-  areKept(former: SavedKeys): Promise<boolean>;
   /** What the manifest says. Throws `backup_busy` where another backup has written another key in the place of one. */
   settle(): Promise<SavedKeys>;
 };
@@ -29,8 +27,9 @@ type Tools = { readonly place: Place; readonly spoolDir: string; readonly signal
 const atOnce = 8;
 
 /**
- * Opens the place of keys for a backup. `former` is what the newest backup says of its keys: theirs must be here, so
- * that a disk that is not mounted is not taken for a place without keys. Throws `backup_keys_unusable`.
+ * Opens the place of keys for a backup. `former` is what the newest backup says of its keys: they must be here, but for
+ * those that an erasure has removed, so that no other key is made for what would be taken for saved. Throws
+ * `backup_keys_unusable`.
  */
 export async function openTenantKeys(
   tools: Tools & { readonly db: Queryable },
@@ -40,11 +39,15 @@ export async function openTenantKeys(
   const placeId = await findPlaceId(place, former, signal);
   let ended = new Map<string, string>();
   const known = new Map<string, Promise<SavedKey & FrameKey>>();
-  const opened = new Map<string, Buffer>();
+  const { opened } = former === undefined ? noKeys() : await readKeys(place, former, signal);
+  const formerIds = new Map(former?.tenants.map(({ name, id }) => [name, id]));
   const made: SavedKey[] = [];
 
   async function take(tenant: string, name: string): Promise<SavedKey & FrameKey> {
-    const bytes = (await readKey(place, name, signal)) ?? (await make(tenant, name));
+    const bytes =
+      opened.get(formerIds.get(name) ?? '') ??
+      (await readKey(place, name, signal)) ??
+      (await make(tenant, name));
     const id = idOf(bytes);
     opened.set(id, bytes);
     return { tenant, name, id, bytes };
@@ -82,12 +85,6 @@ export async function openTenantKeys(
       return tenant === null || tenant === '' || tenant === '*' ? null : of(tenant);
     },
     find: (id) => opened.get(id) ?? null,
-    async areKept(former) {
-      for (const key of former.tenants.filter(isCurrent)) {
-        if ((await of(key.tenant)).id !== key.id) return false;
-      }
-      return true;
-    },
     async settle() {
       for (const { name, id } of made) {
         const now = await readKey(place, name, signal);
@@ -106,49 +103,84 @@ export async function openTenantKeys(
   };
 }
 
-/** Finds the keys of a backup; those that are not there are `gone`. Throws `backup_keys_unusable`. */
+/** Keys as they lie here now: what can be read, by its id, and those that are not here any more. */
+type FoundKeys = { readonly opened: Map<string, Buffer>; readonly gone: readonly SavedKey[] };
+
+const noKeys = (): FoundKeys => ({ opened: new Map(), gone: [] });
+
+/**
+ * Finds the keys of a backup. Those that an erasure has removed are `gone`. Throws `backup_keys_unusable` where others
+ * are not here, unless `skipsLost`, with which they are `gone` as well.
+ */
 export async function readKeys(
   place: Place,
   saved: SavedKeys,
   signal: AbortSignal,
-): Promise<{ find: FindKey; gone: SavedKey[] }> {
+  { skipsLost }: { skipsLost: boolean } = { skipsLost: false },
+): Promise<FoundKeys> {
   if ((await place.marker.read(signal)) !== saved.place) throw otherPlace(place);
-  const opened = new Map<string, Buffer>();
-  await sideBySide(saved.tenants, { atOnce, signal }, async ({ name, id }, own) => {
-    const bytes = await readKey(place, name, own);
-    if (bytes !== null && idOf(bytes) === id) opened.set(id, bytes);
+  const { opened } = noKeys();
+  const lost: SavedKey[] = [];
+  await sideBySide(saved.tenants, { atOnce, signal }, async (key, own) => {
+    const bytes = await readKey(place, key.name, own);
+    if (bytes !== null && idOf(bytes) === key.id) opened.set(key.id, bytes);
+    else if (!(await isRemoved(place, key, own))) lost.push(key);
   });
-  const gone = saved.tenants.filter(({ id }) => !opened.has(id));
+  if (lost.length > 0 && !skipsLost) throw lostKeys(place, lost);
+  return { opened, gone: saved.tenants.filter(({ id }) => !opened.has(id)) };
+}
+
+/** How what a backup encrypted is read: null for what belongs to a tenant whose key is gone. */
+export function finder({ opened, gone }: FoundKeys): FindKey {
   const goneIds = new Set(gone.map(({ id }) => id));
-  const find: FindKey = (id) => {
+  return (id) => {
     if (goneIds.has(id)) return null;
     const bytes = opened.get(id);
     if (bytes === undefined)
       throw unusable('Rows are encrypted by a key that the backup does not name.');
     return bytes;
   };
-  return { find, gone };
 }
 
 /**
  * Removes the keys of a tenant for what came before an erasure, `ended` as `listEndedKeys` tells it; also those that a
- * copy of the database has made. False: there is no place of keys, or its disk is not mounted.
+ * copy of the database has made. First it notes that they are removed, by which a lost key is told from them. False:
+ * there is no place of keys, or its disk is not mounted.
  */
 export async function removeKeys(
-  place: Place,
+  { place, spoolDir }: { place: Place; spoolDir: string },
   { tenant, ended }: { tenant: string; ended: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   if ((await place.marker.read(signal)) === null) return false;
+  const key = noteName(tenant, ended);
+  const text = 'svcctl-backup-key removed for an erasure\n';
+  await putText(
+    place,
+    { key, text },
+    { spoolDir: (await makePlaceFolder(place)) ?? spoolDir, signal },
+  );
   for await (const { key } of place.list(folderOf(tenant), signal)) {
     if (key < keyName(tenant, ended)) await place.remove(key, signal);
   }
   return true;
 }
 
+/** Whether an erasure has removed this key, or is about to. */
+async function isRemoved(place: Place, { tenant, name }: SavedKey, signal: AbortSignal) {
+  for await (const { key } of place.list(noteName(tenant, ''), signal)) {
+    if (key.slice(noteFolder.length) > name.slice(keyFolder.length)) return true;
+  }
+  return false;
+}
+
 /** Nobody can tell from its name whose key it is, unless the name of the tenant is guessed. */
-const folderOf = (tenant: string) => `keys/${createHash('sha256').update(tenant).digest('hex')}/`;
+const hashOf = (tenant: string) => createHash('sha256').update(tenant).digest('hex');
+const [keyFolder, noteFolder] = ['keys/', 'removed/'];
+const folderOf = (tenant: string) => `${keyFolder}${hashOf(tenant)}/`;
 const keyName = (tenant: string, ended = '') => `${folderOf(tenant)}${ended.padStart(20, '0')}`;
+const noteName = (tenant: string, ended: string) =>
+  `${noteFolder}${hashOf(tenant)}/${ended === '' ? '' : ended.padStart(20, '0')}`;
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 async function findPlaceId(
@@ -178,6 +210,14 @@ async function readKey(place: Place, name: string, signal: AbortSignal): Promise
 function otherPlace({ location }: Place): AppError {
   return unusable(
     `The keys of the backup do not lie in ${location}: another disk is mounted there, or none, or SVC_BACKUP_KEYS names another place than before.`,
+  );
+}
+
+function lostKeys({ location }: Place, lost: readonly SavedKey[]): AppError {
+  const tenants = lost.map(({ tenant }) => tenant).sort();
+  const named = tenants.slice(0, 5).join(', ') + (tenants.length > 5 ? ', …' : '');
+  return unusable(
+    `The keys of ${tenants.length} tenants (${named}) are not in ${location}, and no erasure has removed them: put them back from a copy. Where there is none, restore the rest with --skip-damaged, and back up into a new place.`,
   );
 }
 

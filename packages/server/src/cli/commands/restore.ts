@@ -51,7 +51,7 @@ export const restore = command({
     ],
     [
       '--skip-damaged',
-      'restore without the objects that are missing or damaged in the backup: their days cannot be read then',
+      'restore without the objects that are missing or damaged in the backup: their days cannot be read then; also without tenants whose keys are lost',
     ],
     jsonOption,
   ],
