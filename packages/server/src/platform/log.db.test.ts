@@ -24,6 +24,7 @@ test('of an outage each kind of line is written once a minute, with how many it 
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const lines: string[] = [];
+    const listening = process.listenerCount('exit');
     const log = createLog('warn', { write: (line) => void lines.push(line) });
     const told = () => lines.splice(0).map((line) => JSON.parse(line));
     const away = () => new AppError('database_unavailable', { cause: new Error('connect') });
@@ -50,9 +51,16 @@ test('of an outage each kind of line is written once a minute, with how many it 
     vi.advanceTimersByTime(60_000);
     expect(told()).toMatchObject([{ lines: 1 }, { lines: 1 }]);
     vi.advanceTimersByTime(60_000);
-    // The next outage is told at once.
+    // The next outage is told at once, and what is held when the process exits, then.
     fail();
     expect(told()).toHaveLength(3);
+    expect(process.listeners('exit')).toHaveLength(listening + 1);
+    fail();
+    told();
+    process.listeners('exit').at(-1)?.(0);
+    expect(told()).toMatchObject([{ lines: 1 }, { lines: 1 }]);
+    vi.advanceTimersByTime(120_000);
+    expect(process.listeners('exit')).toHaveLength(listening);
   } finally {
     vi.useRealTimers();
   }
