@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import { isRunning } from './is-running.ts';
 import { databaseOf } from './postgres/open-database.ts';
+import { syncFolder } from './sync-folder.ts';
 
 /** What the file says of the restore that has begun in a data folder. `pid` is null once it was broken off by an error. */
 type Mark = {
@@ -47,7 +48,10 @@ export async function markRestore(into: DataPlace, of: Pick<Mark, 'id' | 'place'
       if (await isOwn()) await write({ ...mark, pid: null });
     },
     async remove() {
-      if (await isOwn()) await rm(path);
+      if (!(await isOwn())) return;
+      await rm(path);
+      // The database is whole from here on: no power cut may bring the mark back.
+      await syncFolder(into.dataDir);
     },
   };
 }
