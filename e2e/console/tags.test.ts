@@ -243,6 +243,14 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await expectHash(page, 'panel=version/ver_');
   await drawerOf(page).getByRole('button', { name: 'BUNDLE 2001-q1' }).click();
   await page.getByText('Export queued: TX_2001-q1.tar').waitFor();
+  const exportsOf = async () =>
+    (await filled.service.call('GET', '/exports?tenant=TX')).json.data.filter(
+      ({ format }: { format: string }) => format === 'bundle',
+    );
+  await expect.poll(async () => (await exportsOf())[0]?.state).toBe('completed');
+  await drawerOf(page).getByRole('button', { name: 'BUNDLE 2001-q1' }).click();
+  await page.getByText('Bundled already: TX_2001-q1.tar').waitFor();
+  expect(await exportsOf()).toHaveLength(1);
   const { data } = (await filled.service.call('GET', '/enrichment/dataset-versions?tenant=TX'))
     .json;
   const [version] = data;

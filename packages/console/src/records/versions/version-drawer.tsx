@@ -2,8 +2,8 @@ import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
-import type { DatasetVersion, ExportJob } from '../../api/types.ts';
-import { splitNames } from '../../api/values.ts';
+import type { DatasetVersion, ExportJob, Page } from '../../api/types.ts';
+import { splitNames, workStates } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { Copied, CopyButton } from '../../ui/copy-button.tsx';
@@ -187,13 +187,25 @@ function Slices({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
-/** Starts the job that bundles the version for those who train, as `svcctl records versions bundle` does. */
+/**
+ * Starts the job that bundles the version for those who train, or leads to the one that is there, as
+ * `svcctl records versions bundle` does.
+ */
 function BundleButton({ version }: { version: DatasetVersion }): ReactNode {
   const { tenant, id, name, state } = version;
   const start = useAct({
-    call: () => api.post<ExportJob>('/exports/bundle', { tenant, version: id }),
+    async call() {
+      const { data } = await api.get<Page<ExportJob>>('/exports', { tenant, limit: 100 });
+      const there = data.find(
+        (job) =>
+          job.format === 'bundle' &&
+          job.version === id &&
+          (job.has_file || workStates.some((open) => open === job.state)),
+      );
+      return there ?? api.post<ExportJob>('/exports/bundle', { tenant, version: id });
+    },
     onDone: (job) => {
-      const text = `Export queued: ${job.file_name}`;
+      const text = `${job.has_file ? 'Bundled already' : 'Export queued'}: ${job.file_name}`;
       notify({ text, href: exportHref(job.id), linkText: 'follow it' });
     },
     failed: `Not bundled: ${name}`,

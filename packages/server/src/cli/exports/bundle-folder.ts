@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
@@ -9,9 +9,12 @@ import { type SplitName, splitNames } from '../../records/values.ts';
 import { type PartOptions, type Sink, writeAll, writing } from './part-file.ts';
 
 export const sumsName = 'SHA256SUMS';
-/** What has arrived of which tar: its SHA-256, and the headers of its files so far, the last of which may be cut. */
+/**
+ * What has arrived of which tar: its SHA-256, and the headers of its files so far, the last of which may be cut. `run` is
+ * the command that writes: an earlier one that still lives learns from it that it has lost the folder.
+ */
 export const noteName = '.bundle.json';
-type Note = { readonly sha256: string; readonly headers: readonly string[] };
+type Note = { readonly sha256: string; readonly headers: readonly string[]; readonly run: string };
 
 export function bundleNames(split: SplitName): { data: string; manifest: string } {
   return { data: `data/${split}-00000-of-00001.parquet`, manifest: `manifests/${split}.json` };
@@ -32,11 +35,28 @@ export async function openBundle(
     hash.update(bytes);
     size += bytes.length;
   };
-  const saveNote = (headers: readonly string[]) =>
-    writeFile(notePath, JSON.stringify({ sha256: sha256 ?? '', headers } satisfies Note));
+  const run = randomUUID();
+  let hasBegun = false;
+  const isOurs = async () => hasBegun && (await readNote(notePath))?.run === run;
+  const refuseOther = async () => {
+    if (!hasBegun || (await isOurs())) return;
+    throw new AppError('file_unreadable', {
+      detail: `Another command bundles into ${root} since, and goes on with what was there; this one has stopped.`,
+    });
+  };
+  const saveNote = async (headers: readonly string[]) => {
+    await refuseOther();
+    await writeFile(
+      notePath,
+      JSON.stringify({ sha256: sha256 ?? '', headers, run } satisfies Note),
+    );
+    hasBegun = true;
+  };
   const note = await readNote(notePath);
   const left = note?.sha256 === sha256 ? note.headers : [];
-  let unpacker = createUnpacker(root, await takeUp(root, left, { add, signal }), saveNote);
+  if (left.length > 0) await writing(root, () => saveNote(left));
+  const notes = { refuseOther, saveNote };
+  let unpacker = createUnpacker(root, await takeUp(root, left, { add, signal }), notes);
   let isKept = false;
   return {
     isPrinted: false,
@@ -44,13 +64,14 @@ export async function openBundle(
     begin: () =>
       writing(root, async () => {
         await unpacker.close();
+        await refuseOther();
         await makeFolders(join(root, 'data'));
         await makeFolders(join(root, 'manifests'));
         // From now on it is not whole; what readers find in it is of one version.
         const stale = splitNames.map(bundleNames).flatMap(({ data, manifest }) => [data, manifest]);
         for (const name of [sumsName, ...stale]) await rm(join(root, name), { force: true });
         [hash, size] = [createHash('sha256'), 0];
-        unpacker = createUnpacker(root, { headers: [], file: null }, saveNote);
+        unpacker = createUnpacker(root, { headers: [], file: null }, notes);
         await saveNote([]);
       }),
     async write(piece) {
@@ -60,14 +81,14 @@ export async function openBundle(
     sha256: () => hash.copy().digest('hex'),
     keep: () =>
       writing(root, async () => {
+        await refuseOther();
         await rename(pathOf(root, sumsName), join(root, sumsName));
         isKept = true;
         await rm(notePath, { force: true });
       }),
     async discard() {
       await unpacker.close();
-      // Another run into this folder may have made it whole.
-      if (isKept || existsSync(join(root, sumsName))) return;
+      if (isKept || !(await isOurs())) return;
       for (const path of unpacker.paths()) await rm(path, { force: true });
       await rm(notePath, { force: true });
     },
@@ -121,7 +142,10 @@ async function takeUp(
 function createUnpacker(
   root: string,
   { headers, file: begun }: Far,
-  saveNote: (headers: readonly string[]) => Promise<void>,
+  notes: {
+    refuseOther: () => Promise<void>;
+    saveNote: (headers: readonly string[]) => Promise<void>;
+  },
 ) {
   let header = Buffer.alloc(0);
   let current = begun;
@@ -133,11 +157,12 @@ function createUnpacker(
   const beginFile = async () => {
     const file = toFile(header);
     if (file !== null) {
+      await notes.refuseOther();
       const handle = await open(pathOf(root, file.name), 'w');
       const { sizeBytes } = file;
       current = { handle, at: 0, left: sizeBytes, zeros: tarPaddingBytes(sizeBytes) };
       headers.push(header.toString('base64'));
-      await saveNote(headers);
+      await notes.saveNote(headers);
     }
     header = Buffer.alloc(0);
   };
@@ -189,8 +214,8 @@ function toFile(header: Buffer): ReturnType<typeof readTarHeader> {
 /** The note of a run before; null without one, or with half of one: there is nothing to go on with. */
 async function readNote(path: string): Promise<Note | null> {
   try {
-    const { sha256, headers } = JSON.parse(await readFile(path, 'utf8')) as Partial<Note>;
-    return typeof sha256 === 'string' && Array.isArray(headers) ? { sha256, headers } : null;
+    const { sha256, headers, run = '' } = JSON.parse(await readFile(path, 'utf8')) as Partial<Note>;
+    return typeof sha256 === 'string' && Array.isArray(headers) ? { sha256, headers, run } : null;
   } catch {
     return null;
   }

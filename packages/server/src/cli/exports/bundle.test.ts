@@ -86,6 +86,25 @@ test('a run goes on to the byte with what one before has unpacked, wherever it w
   );
 });
 
+test('of two commands into one folder the later one makes the bundle, and the earlier one stops', async () => {
+  const content = tarOf(texts);
+  let second: ReturnType<typeof cli> | undefined;
+  let requests = 0;
+  offer(content, {
+    breakAfter: () => (++requests === 1 ? 2000 : null),
+    async beforeBreak() {
+      second = cli(bundle);
+      await second;
+    },
+  });
+  await ends(cli(bundle), 1, ['nother command bundles into', 'file_unreadable']);
+  expect((await second)?.code).toBe(0);
+  for (const [name, text] of Object.entries(texts)) {
+    expect(await readFile(path(name), 'utf8')).toBe(text);
+  }
+  expect(await names('.')).toEqual(['README.md', 'SHA256SUMS', 'data', 'manifests']);
+});
+
 test('what leads out of the folder is not unpacked, nor what is no tar', async () => {
   offer(tarOf({ '../out': 'x', ...texts }));
   await ends(cli(bundle), 1, ['"../out"', 'answer_unexpected']);
