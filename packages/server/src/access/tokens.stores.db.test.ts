@@ -295,6 +295,26 @@ test('it stores records of its store, also by what checks the token as it stores
   expect(leaves.map(({ store }) => store)).toEqual(['A', 'B']);
 });
 
+test('it counts for no import of the tenant, and follows no tail, which tell of other stores', async () => {
+  const { token } = await service.makeToken({ scopes: ['enrichment:write'], stores: ['IMP/A'] });
+  const whole = await service.makeToken({ preset: 'pipeline', tenants: ['IMP'] });
+  const body = { digest: 'c'.repeat(64), files: 1, total: 1 };
+  const begin = (by: string) =>
+    service.call('POST', '/enrichment/imports/jobs', { body, token: by });
+  const { id } = (await begin(whole.token)).json;
+  const records = [record('IMP', 'A', 0)];
+  const path = `/enrichment/records?import=${id}`;
+  const sent = await service.call('POST', path, { body: { records }, token });
+  expect(refusal(sent)).toEqual([404, 'job_not_found', undefined]);
+  expect(await service.all('/enrichment/datasets?tenant=IMP')).toEqual([]);
+  for (const refused of [
+    await begin(token),
+    await call('GET', '/enrichment/records/tail?tenant=TX&store=DFW&follow=false'),
+  ]) {
+    expect(refusal(refused)).toEqual([403, 'whole_tenant_required', undefined]);
+  }
+});
+
 test('it exports its store, streamed, by a link and as a job, and sees no job of more than that', async () => {
   const csv = (body: object, headers = {}, token = own.token) =>
     service.call('POST', '/exports/csv', { token, body: { tenant: 'TX', ...body }, headers });
