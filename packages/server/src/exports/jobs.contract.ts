@@ -90,7 +90,11 @@ export const exportJobSchema = Type.Object({
   schema: Type.Optional({ ...typedSchema, description: 'of typed Parquet; not in lists' }),
   rows_done: Type.Integer(),
   rows_total: nullable(Type.Integer({ description: 'null until they are counted' })),
-  percent: nullable(Type.Number({ description: 'exact: rows done of all, 0–100, rounded down' })),
+  percent: nullable(
+    Type.Number({
+      description: 'exact: rows done of all, 0–100, rounded down; 100 once it is completed',
+    }),
+  ),
   rows_per_second: nullable(Type.Integer()),
   eta_s: nullable(Type.Integer({ description: 'seconds left at this rate' })),
   bytes: Type.Integer({ description: 'of the file, so far' }),

@@ -108,7 +108,7 @@ function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   }
   if (done.tenants_left_out.length > 0) {
     context.note(
-      `Left out ${numberOf(done.tenants_left_out.length, 'tenant')}, whose keys are gone: ${done.tenants_left_out.join(', ')}.`,
+      `Left out of these ${numberOf(done.tenants_left_out.length, 'tenant')}, whose keys are gone: ${done.tenants_left_out.join(', ')}.`,
     );
   }
   if (done.objects_missing > 0) {

@@ -126,9 +126,9 @@ export function toExportJob(job: ShownJob & Partial<StoredJob>): ExportJob {
   };
 }
 
-/** Percent with one decimal, rounded down. A job without rows has 0 until it is completed. */
+/** Percent with one decimal, rounded down: 100 only once it is completed, for parts are joined behind their last row. */
 function percentOf({ state, rows_done, rows_total }: ShownJob): number | null {
   if (state === 'completed' || state === 'erased') return 100;
   if (rows_total === null) return null;
-  return rows_total === 0 ? 0 : Math.floor((1000 * rows_done) / rows_total) / 10;
+  return rows_total === 0 ? 0 : Math.min(999, Math.floor((1000 * rows_done) / rows_total)) / 10;
 }
