@@ -7,6 +7,7 @@ import { expect, test, vi } from 'vitest';
 import { answer, useReceiver } from '../../test/receiver.ts';
 import { startTestService } from '../../test/service.ts';
 import { use } from '../../test/use.ts';
+import { listBackups, openPlace, removeKeys } from '../backup/index.ts';
 import type { EraseReceipt } from '../retention/contract.ts';
 import { type BackUpOptions, backUp, verifyBackup } from './backup.ts';
 import { manifestOf, optionsFor, toolsFor, untilMoved } from './testing/backups.ts';
@@ -16,6 +17,7 @@ const receiver = useReceiver();
 const world = use(start, (made) => made.stop());
 const target = useEmptyDatabase(world);
 
+const { signal } = new AbortController();
 const [gone, stays] = ['GONE\\ & co', 'STAYS'];
 
 async function start() {
@@ -254,6 +256,37 @@ test('what a lost key encrypted is left out only where that is asked for', async
   await rename(join(keys, own?.name ?? ''), join(keys, 'away'));
   const lost = { code: 'backup_keys_unusable', detail: expect.stringContaining(stays) };
   await expect(target.restore({ id }, { SVC_BACKUP_KEYS: keys })).rejects.toMatchObject(lost);
+  const { report } = await verifyBackup(world.tools(), { from: place, id });
+  expect(report).toMatchObject({ tenants_unread: [stays], problem_count: 1 });
+  expect(report.problems).toMatchObject([{ kind: 'key', key: own?.name }]);
   const restored = await target.restore({ id, skipsDamaged: true }, { SVC_BACKUP_KEYS: keys });
   expect(restored).toMatchObject({ tenants_left_out: [stays], verification: { problem_count: 0 } });
+});
+
+test('a damaged key is told from others, and counts as a lost one where these are left out', async () => {
+  const { keys, place } = world;
+  const [newest] = (await listBackups(await openPlace(place, world.folder), signal)).slice(-1);
+  const own = (await manifestOf(place, newest?.id ?? '')).keys?.tenants.find(
+    ({ tenant }) => tenant === stays,
+  );
+  await writeFile(join(keys, own?.name ?? ''), 'svcctl-backup-key 00');
+  await expect(target.restore({}, { SVC_BACKUP_KEYS: keys })).rejects.toMatchObject({
+    detail: expect.stringContaining('is damaged'),
+  });
+  const restored = await target.restore({ skipsDamaged: true }, { SVC_BACKUP_KEYS: keys });
+  expect(restored).toMatchObject({ tenants_left_out: [stays], verification: { problem_count: 0 } });
+});
+
+test('an incremental backup of a database that was set back to before an erasure can be restored', async () => {
+  const { keys, service, save } = world;
+  const keyPlace = await openPlace(keys, world.folder);
+  await removeKeys(
+    { place: keyPlace, spoolDir: world.folder },
+    { tenant: stays, ended: String(Date.now() * 1000) },
+    signal,
+  );
+  const { id } = await save({ isIncremental: true });
+  const restored = await target.restore({ id }, { SVC_BACKUP_KEYS: keys });
+  expect(restored).toMatchObject({ tenants_left_out: [], verification: { problem_count: 0 } });
+  expect(await rowsWithout(target.db, [])).toEqual(await rowsWithout(service.db, []));
 });

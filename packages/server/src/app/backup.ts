@@ -262,8 +262,12 @@ async function verifyAt(
   });
   closers.push(() => duckdb.close());
   const keyPlace = manifest.keys && (await openKeyPlace(place, tools, closers));
-  const keys = manifest.keys && keyPlace && (await readKeys(keyPlace, manifest.keys, tools.signal));
-  return verify(manifest, { ...tools, place, spoolDir, duckdb, find: keys && finder(keys) });
+  const keys =
+    manifest.keys &&
+    keyPlace &&
+    (await readKeys(keyPlace, manifest.keys, tools.signal, { skipsLost: true }));
+  const found = { find: keys && finder(keys), lostKeys: keys?.lost };
+  return verify(manifest, { ...tools, place, spoolDir, duckdb, ...found });
 }
 
 export function summarize(place: Place, manifest: Manifest): BackupSummary {

@@ -357,8 +357,11 @@ async function readFormer(
       const plain = plainOf(object, keys?.find);
       if (plain !== null) objects.set(trustText(plain, object.sealed?.key), object.sha256);
     }
-    // Months that are encrypted from now on, or are no more, are written anew.
-    const isUsable = (manifest.keys === undefined) === (keys === undefined);
+    // Months that are encrypted from now on, or are no more, or by a key that another has replaced, are written anew.
+    const isUsable =
+      manifest.keys === undefined
+        ? keys === undefined
+        : keys !== undefined && (await keys.areKept(manifest.keys));
     return { manifest: isUsable ? manifest : null, objects, isTrusting: true };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'backup_damaged') throw error;

@@ -18,6 +18,11 @@ export type TenantKeys = {
   /** The key of a tenant, made where there is none; null for what belongs to none of them. */
   of(tenant: string | null): Promise<FrameKey | null>;
   readonly find: FindKey;
+  /**
+   * Whether each key of a former backup that is current by its name is the one that is used now. A database that was set
+   * back does not know of an erasure: under the same name it has made another key.
+   */
+  areKept(former: SavedKeys): Promise<boolean>;
   /** What the manifest says. Throws `backup_busy` where another backup has written another key in the place of one. */
   settle(): Promise<SavedKeys>;
 };
@@ -63,8 +68,9 @@ export async function openTenantKeys(
     if (bytes === null) throw unusable(`${place.location} does not keep what is written there.`);
     made.push({ tenant, name, id: idOf(bytes) });
     // An erasure that was committed since the snapshot may have removed its key before this one came to lie there.
-    if (keyName(tenant, (await listEndedKeys(db)).get(tenant)) !== name) {
-      await place.remove(name, signal);
+    const endedSince = (await listEndedKeys(db)).get(tenant);
+    if (endedSince !== undefined && keyName(tenant, endedSince) !== name) {
+      await removeKeys({ place, spoolDir }, { tenant, ended: endedSince }, signal);
     }
     return bytes;
   }
@@ -85,6 +91,12 @@ export async function openTenantKeys(
       return tenant === null || tenant === '' || tenant === '*' ? null : of(tenant);
     },
     find: (id) => opened.get(id) ?? null,
+    async areKept({ tenants }) {
+      for (const key of tenants.filter(isCurrent)) {
+        if ((await of(key.tenant)).id !== key.id) return false;
+      }
+      return true;
+    },
     async settle() {
       for (const { name, id } of made) {
         const now = await readKey(place, name, signal);
@@ -103,14 +115,18 @@ export async function openTenantKeys(
   };
 }
 
-/** Keys as they lie here now: what can be read, by its id, and those that are not here any more. */
-type FoundKeys = { readonly opened: Map<string, Buffer>; readonly gone: readonly SavedKey[] };
+/** Keys as they lie here now: what can be read, by its id, and those that are not here any more, `lost` or removed. */
+type FoundKeys = {
+  readonly opened: Map<string, Buffer>;
+  readonly gone: readonly SavedKey[];
+  readonly lost: readonly SavedKey[];
+};
 
-const noKeys = (): FoundKeys => ({ opened: new Map(), gone: [] });
+const noKeys = (): FoundKeys => ({ opened: new Map(), gone: [], lost: [] });
 
 /**
  * Finds the keys of a backup. Those that an erasure has removed are `gone`. Throws `backup_keys_unusable` where others
- * are not here, unless `skipsLost`, with which they are `gone` as well.
+ * are not here or are damaged, unless `skipsLost`, with which they are `gone` as well.
  */
 export async function readKeys(
   place: Place,
@@ -122,16 +138,19 @@ export async function readKeys(
   const { opened } = noKeys();
   const lost: SavedKey[] = [];
   await sideBySide(saved.tenants, { atOnce, signal }, async (key, own) => {
-    const bytes = await readKey(place, key.name, own);
+    const bytes = await readKey(place, key.name, own).catch((error: unknown) => {
+      if (skipsLost && error instanceof DamagedKey) return null;
+      throw error;
+    });
     if (bytes !== null && idOf(bytes) === key.id) opened.set(key.id, bytes);
     else if (!(await isRemoved(place, key, own))) lost.push(key);
   });
   if (lost.length > 0 && !skipsLost) throw lostKeys(place, lost);
-  return { opened, gone: saved.tenants.filter(({ id }) => !opened.has(id)) };
+  return { opened, lost, gone: saved.tenants.filter(({ id }) => !opened.has(id)) };
 }
 
 /** How what a backup encrypted is read: null for what belongs to a tenant whose key is gone. */
-export function finder({ opened, gone }: FoundKeys): FindKey {
+export function finder({ opened, gone }: Pick<FoundKeys, 'opened' | 'gone'>): FindKey {
   const goneIds = new Set(gone.map(({ id }) => id));
   return (id) => {
     if (goneIds.has(id)) return null;
@@ -202,7 +221,7 @@ async function readKey(place: Place, name: string, signal: AbortSignal): Promise
   if (text === null) return null;
   const [, told, hex = '', digest] = /^(\S+ ([0-9a-f]{64})) (\S+)\n$/.exec(text) ?? [];
   if (told === undefined || digestOf(told) !== digest) {
-    throw unusable(`${name} in ${place.location} is damaged. Put it back from a copy.`);
+    throw new DamagedKey(place, name);
   }
   return Buffer.from(hex, 'hex');
 }
@@ -222,5 +241,14 @@ function lostKeys({ location }: Place, lost: readonly SavedKey[]): AppError {
 }
 
 export function unusable(what: string): AppError {
-  return new AppError('backup_keys_unusable', { detail: `${what} Nothing was changed.` });
+  return new AppError('backup_keys_unusable', { detail: detailOf(what) });
+}
+
+const detailOf = (what: string) => `${what} Nothing was changed.`;
+
+class DamagedKey extends AppError {
+  constructor({ location }: Place, name: string) {
+    const detail = detailOf(`${name} in ${location} is damaged. Put it back from a copy.`);
+    super('backup_keys_unusable', { detail });
+  }
 }

@@ -16,6 +16,7 @@ import {
   filesOf,
   type Manifest,
   objectKey,
+  type SavedKey,
   type SavedObject,
   type SavedTable,
   type Step,
@@ -26,7 +27,7 @@ import { openUnsealed, plainOf, refOf } from './seal-objects.ts';
 
 /** Something that is not what was written. */
 export type BackupProblem = {
-  readonly kind: 'file' | 'object' | 'records' | 'counters';
+  readonly kind: 'file' | 'object' | 'records' | 'counters' | 'key';
   readonly key: string;
   readonly message: string;
 };
@@ -46,6 +47,8 @@ export type BackupReport = {
 
 export type VerifyTools = ReadTools & {
   readonly duckdb: DuckDb;
+  /** The keys that no erasure has removed, and that are not where they should lie. */
+  readonly lostKeys?: readonly SavedKey[] | undefined;
   readonly onStep: (step: Step) => void;
 };
 
@@ -89,6 +92,10 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
   }
   for (const { key } of manifest.objects.missing ?? []) {
     add({ kind: 'object', key, message: `${key} was missing or damaged when the backup was made` });
+  }
+  for (const { name, tenant } of tools.lostKeys ?? []) {
+    const message = `the key of ${tenant} is missing or damaged, so nobody can read what is theirs: put it back from a copy`;
+    add({ kind: 'key', key: name, message });
   }
   const [hotSum, coldSum] = [sumTriples(hot), sumTriples(cold)];
   const unread = manifest.keys?.tenants.filter(({ id }) => tools.find?.(id) == null) ?? [];

@@ -67,12 +67,13 @@ export async function openBundle(
         await refuseOther();
         await makeFolders(join(root, 'data'));
         await makeFolders(join(root, 'manifests'));
+        await saveNote([]);
         // From now on it is not whole; what readers find in it is of one version.
         const stale = splitNames.map(bundleNames).flatMap(({ data, manifest }) => [data, manifest]);
         for (const name of [sumsName, ...stale]) await rm(join(root, name), { force: true });
+        await rm(pathOf(root, sumsName), { force: true });
         [hash, size] = [createHash('sha256'), 0];
         unpacker = createUnpacker(root, { headers: [], file: null }, notes);
-        await saveNote([]);
       }),
     async write(piece) {
       await writing(root, () => unpacker.write(piece));
