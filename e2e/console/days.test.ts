@@ -287,6 +287,15 @@ test('a click on the bar of a value filters the rows by it', async () => {
   await expect.poll(() => page.locator('tbody').getByText('arrival').count(), patient).toBe(0);
 });
 
+test('FACTS shows what is in the fields as pictures, also on half a screen', async () => {
+  const page = await filled.open(`${bigLeaf}&view=facts`, {
+    viewport: { width: 1024, height: 768 },
+  });
+  await page.getByRole('columnheader', { name: 'SPREAD', exact: true }).waitFor();
+  const kind = recordRows(page).filter({ hasText: 'departure' }).first();
+  expect(await kind.locator('svg').count()).toBeGreaterThan(0);
+});
+
 test('RECORDS begins with all months by tier, and with the largest tenants, which lead to their records', async () => {
   const page = await filled.open('/records');
   const months = page.getByRole('slider', { name: /^Records per month/ });

@@ -5,18 +5,15 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  Link,
   Outlet,
-  useRouter,
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { validateAccessSearch } from '../access/search.ts';
-import { presetWith, type Scope } from '../api/values.ts';
+import type { Scope } from '../api/values.ts';
 import { validateExportsSearch } from '../exports/search.ts';
 import { validateJobsSearch } from '../jobs/search.ts';
 import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
@@ -64,6 +61,9 @@ const DeliveriesPage = lazyPage('DeliveriesPage', () => import('../webhooks/deli
 const EndpointsPage = lazyPage('EndpointsPage', () => import('../webhooks/endpoints/page.tsx'));
 const IncidentsPage = lazyPage('IncidentsPage', () => import('../webhooks/incidents/page.tsx'));
 const AccessPage = lazyPage('AccessPage', () => import('../access/page.tsx'));
+// Few see either, so they are no part of the first load.
+const NoAccess = lazyPage('NoAccess', () => import('./no-page.tsx'));
+const NotFound = lazyPage('NotFound', () => import('./no-page.tsx'));
 
 /**
  * What the portal shows that the console has loaded by now. It is given to the portal, which else would have it put into
@@ -109,7 +109,7 @@ function pageRoute<const Path extends ConsolePage['path'], Search extends object
 const unknownRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '$',
-  component: NotFoundPage,
+  component: () => <NotFound />,
 });
 
 const routeTree = rootRoute.addChildren([
@@ -141,7 +141,7 @@ export function createConsoleRouter(client: QueryClient) {
     // Each page keeps its own scroll positions.
     scrollRestoration: false,
     defaultErrorComponent: PageFault,
-    defaultNotFoundComponent: NotFoundPage,
+    defaultNotFoundComponent: () => <NotFound />,
   });
 }
 
@@ -191,55 +191,4 @@ function RequireScope(props: {
   const { scope, orScope = scope } = props;
   const { hasScope } = useSession();
   return hasScope(scope) || hasScope(orScope) ? props.children : <NoAccess scope={scope} />;
-}
-
-/** The page that a token without the scope sees instead: it says who can help. */
-function NoAccess({ scope }: { scope: Scope }): ReactNode {
-  const { actor, signOut } = useSession();
-  const { history } = useRouter();
-  const isPerson = actor.kind === 'person';
-  const preset = presetWith(scope);
-  const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
-  const command = `svcctl tokens create --name NAME ${grant}`;
-  return (
-    <section className="message">
-      <h2>This page needs the scope {scope}</h2>
-      <p>
-        You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}.{' '}
-        {isPerson
-          ? 'SVC_OIDC_GROUPS says what your groups may see: ask to be put into another, and sign in anew.'
-          : 'An admin can make a token that may see it:'}
-      </p>
-      {!isPerson && (
-        <div className="copied gap-8 break above-8 below-16">
-          <code>{command}</code>
-          <CopyButton value={command} label="Copy the command" />
-        </div>
-      )}
-      <button
-        type="button"
-        className="link-button"
-        onClick={() => void signOut(history.location.href)}
-      >
-        {isPerson ? 'Sign in anew' : 'Sign in with another token'}
-      </button>
-    </section>
-  );
-}
-
-function NotFoundPage(): ReactNode {
-  return (
-    <section className="message">
-      <h2>There is no such page</h2>
-      <p>
-        The address <code>{window.location.hash || '/'}</code> names no page of this console. It may
-        have been cut when it was copied.
-      </p>
-      <p>
-        <Link to="/" search={{}}>
-          Go to OVERVIEW
-        </Link>
-      </p>
-    </section>
-  );
 }

@@ -14,7 +14,7 @@ import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { useMonths } from './facts/use-facts.ts';
 import { useFields } from './facts/use-fields.ts';
 import pageClasses from './page.module.css';
-import type { RecordsPanel } from './panels.tsx';
+import type { RecordsPanel } from './panel-parts.ts';
 import {
   changeFilters,
   changeSearch,

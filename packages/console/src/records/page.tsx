@@ -1,9 +1,18 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type ComponentProps,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { UpdatedLine } from '../ui/freshness.tsx';
 import { hasFilter } from '../ui/hash-state.ts';
 import { useKeys } from '../ui/keys.ts';
+import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
 import { useSession } from '../ui/session.ts';
 import { useHashSearch, usePanel } from '../ui/use-search.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
@@ -12,7 +21,7 @@ import { NodeActions } from './node-actions.tsx';
 import { NarrowCount, NodeView, NodeViews, useNodeViews, useViewsAhead } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
-import { RecordsPanels, usePanelsAhead } from './panels.tsx';
+import { panelParts } from './panel-parts.ts';
 import {
   changeSearch,
   chooseNode,
@@ -33,6 +42,8 @@ import { type Records, useRecords } from './table/records-page.ts';
 import { TreePanel, TreeSeparator } from './tree/tree-panel.tsx';
 import { useTree } from './tree/use-tree.ts';
 
+const RecordsPanels = lazyPart('RecordsPanels', () => import('./panels.tsx'));
+
 /** The page RECORDS: the tree on the left, the chosen node with its records on the right. */
 export function RecordsPage(): ReactNode {
   const [search, update] = useHashSearch('/records', validateRecordsSearch);
@@ -43,7 +54,6 @@ export function RecordsPage(): ReactNode {
   const records = useRecords(search);
   const views = useNodeViews(search, path, facts.data);
   useViewsAhead();
-  usePanelsAhead();
   const panel = usePanel(search.panel, recordsPanels, (next, options) =>
     update((before) => changeSearch(before, { panel: next }), options),
   );
@@ -124,15 +134,25 @@ export function RecordsPage(): ReactNode {
           </>
         )}
       </div>
-      <RecordsPanels
+      <OnceOpened
         panel={panel}
         search={search}
         update={update}
         facts={facts.data}
         fields={views.fields}
+        onClose={panel.close}
       />
     </div>
   );
+}
+
+/** The panels since one was first open: an export goes on after its panel was closed. */
+function OnceOpened(props: ComponentProps<typeof RecordsPanels>): ReactNode {
+  // They are loaded while the page rests, so that they open at once.
+  useIdlePreload([RecordsPanels, ...panelParts]);
+  const [isOnce, setOnce] = useState(false);
+  if (props.panel.place !== undefined && !isOnce) setOnce(true);
+  return isOnce && <RecordsPanels {...props} />;
 }
 
 /** What stands before the number of all records while the list has only some of them. */

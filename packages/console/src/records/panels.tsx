@@ -3,10 +3,19 @@ import { type ReactNode, useState } from 'react';
 import type { DatasetRow, RecordFields } from '../api/types.ts';
 import { presetWith, type Scope } from '../api/values.ts';
 import type { Days } from '../ui/days.ts';
-import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
-import type { ChangeSearch, PagePanel } from '../ui/use-search.ts';
+import type { ChangeSearch } from '../ui/use-search.ts';
+import {
+  ErasePanel,
+  ExportPanel,
+  FieldDrawer,
+  FreezePanel,
+  RecordDrawer,
+  type RecordsPanel,
+  TagPanel,
+  VersionDrawer,
+} from './panel-parts.ts';
 import {
   changeFilters,
   changeSearch,
@@ -16,31 +25,6 @@ import {
   type recordsPanels,
   sliceOf,
 } from './search.ts';
-
-const RecordDrawer = lazyPart('RecordDrawer', () => import('./record-drawer.tsx'));
-const FieldDrawer = lazyPart('FieldDrawer', () => import('./facts/field-drawer.tsx'));
-const ExportPanel = lazyPart('ExportPanel', () => import('./export/export-panel.tsx'));
-const VersionDrawer = lazyPart('VersionDrawer', () => import('./versions/version-drawer.tsx'));
-const TagPanel = lazyPart('TagPanel', () => import('./tags/tag-panel.tsx'));
-const FreezePanel = lazyPart('FreezePanel', () => import('./versions/freeze-panel.tsx'));
-
-const ErasePanel = lazyPart('ErasePanel', () => import('./erase/erase-panel.tsx'));
-
-/** Loads the panels while the page rests, so that they open at once. */
-export function usePanelsAhead(): void {
-  useIdlePreload([
-    RecordDrawer,
-    FieldDrawer,
-    ExportPanel,
-    TagPanel,
-    VersionDrawer,
-    FreezePanel,
-    ErasePanel,
-  ]);
-}
-
-/** The panel of the page RECORDS. */
-export type RecordsPanel = PagePanel<(typeof recordsPanels)[number]>;
 
 type PanelsProps = {
   panel: RecordsPanel;
