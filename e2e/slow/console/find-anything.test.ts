@@ -275,6 +275,27 @@ test('offers only what the scopes of the token allow', async () => {
   expect(await group(page, 'ACTIONS').getByText('Tag').count()).toBe(0);
 });
 
+test('makes what each page has a button for', { timeout: longMillis }, async () => {
+  const page = await filled.open('/');
+  const places = ['/exports', '/exports?view=schedules', '/endpoints', '/endpoints?view=types'];
+  const access = ['tokens', 'portal', 'notices'].map((view) => `/access?view=${view}`);
+  const makers = page.locator('#page').getByRole('button', { name: /^(New |Tell somebody)/ });
+  for (const place of [...places, ...access]) {
+    await page.goto(`/#${place}`);
+    const name = (await makers.getAttribute('aria-label')) ?? (await makers.innerText());
+    await page.goto('/#/');
+    await makers.waitFor({ state: 'detached' });
+    await find(page, name);
+    await group(page, 'ACTIONS').getByRole('option', { name }).waitFor();
+    await page.keyboard.press('Enter');
+    await drawerOf(page).getByRole('heading', { name: /^NEW / }).waitFor();
+  }
+  await find(page, 'policy of TX');
+  await group(page, 'FOUND').getByText('Policy of TX…').waitFor();
+  await page.keyboard.press('Enter');
+  await drawerOf(page).getByRole('heading', { name: /TX$/ }).waitFor();
+});
+
 test('knows the last places of this person, until signing out', async () => {
   const page = await filled.open('/records');
   await page.keyboard.press('Control+k');

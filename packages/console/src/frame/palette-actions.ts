@@ -4,7 +4,7 @@ import type { Scope } from '../api/values.ts';
 import { chosenNode, type NodePath, namesOf, validateRecordsSearch } from '../records/search.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
-import { type PanelPlace, panelHref, panelText } from '../ui/panel-place.ts';
+import { panelHref, panelText } from '../ui/panel-place.ts';
 import { useSession } from '../ui/session.ts';
 import { pathText } from '../ui/words.ts';
 import { useZone } from '../ui/zone-switch.tsx';
@@ -74,6 +74,14 @@ const verbs: readonly Verb[] = [
     hrefOf: panelAt('erase'),
   },
   {
+    word: 'policy of',
+    name: 'Policy of',
+    scope: 'retention:manage',
+    isOfTenant: true,
+    isOfRecords: false,
+    hrefOf: ({ tenant }) => retentionHref('tenant', tenant),
+  },
+  {
     word: 'retry all of',
     name: 'Retry all of',
     scope: 'admin',
@@ -111,7 +119,14 @@ export function useActions(overlays: Overlays): readonly Entry[] {
       const note = `then a tenant${isOfTenant ? '' : ', store or month'}`;
       return { ...action(word, `${name}…`, note), fill: `${word} ` };
     });
-  return [...(hasScope('admin') ? adminActions : []), ...ofNodes, ...useOwnActions(overlays)];
+  const opened = openings
+    .filter(([, needs]) => hasScope(needs))
+    .map(([name, , path, panel, search], at) => {
+      const page = pages.find((each) => each.path === path)?.name ?? '';
+      const href = `#${path}${stringifySearch({ ...search, panel })}`;
+      return { ...action(`open-${at}`, name, page), href };
+    });
+  return [...opened, ...ofNodes, ...useOwnActions(overlays)];
 }
 
 /** What can be done with the chosen node. */
@@ -140,28 +155,25 @@ function action(id: string, name: string, note: string): Entry {
   return { id: `action-${id}`, group: 'ACTIONS', name, note };
 }
 
-function opening(id: string, name: string, note: string, href: string): Entry {
-  return { ...action(id, name, note), href };
-}
-
-const retry: PanelPlace = { kind: 'retry', id: '' };
-
-const adminActions: readonly Entry[] = [
-  opening('retry-all', 'Retry all dead letters…', 'WEBHOOK DLQ', panelHref('/dlq', retry)),
-  opening(
-    'retry-abandoned',
-    'Retry all abandoned…',
-    'WEBHOOK DLQ',
-    panelHref('/dlq', retry, { status: 'abandoned' }),
-  ),
-  opening(
-    'new-endpoint',
-    'New endpoint…',
-    'ENDPOINTS',
-    panelHref('/endpoints', { kind: 'endpoint', id: newEndpoint }),
-  ),
-  opening('run', 'Run retention now…', 'RETENTION', retentionHref('run', '')),
-  opening('policy', 'Default policy…', 'RETENTION', retentionHref('tenant', '*')),
+/** What is made or begun in a panel of a page, by the scope that it needs. */
+const openings: readonly (readonly [
+  name: string,
+  needs: Scope,
+  path: string,
+  panel: string,
+  search?: Readonly<Record<string, string>>,
+])[] = [
+  ['Retry all dead letters…', 'admin', '/dlq', 'retry'],
+  ['Retry all abandoned…', 'admin', '/dlq', 'retry', { status: 'abandoned' }],
+  ['New export…', 'analytics:read', '/exports', 'new-export'],
+  ['New schedule…', 'admin', '/exports', 'new-schedule', { view: 'schedules' }],
+  ['New endpoint…', 'endpoints:manage', '/endpoints', `endpoint/${newEndpoint}`],
+  ['New type…', 'admin', '/endpoints', `type/${newEndpoint}`, { view: 'types' }],
+  ['New token…', 'tokens:manage', '/access', 'new-token'],
+  ['New link…', 'admin', '/access', 'new-link', { view: 'portal' }],
+  ['Tell somebody…', 'admin', '/access', 'new-target', { view: 'notices' }],
+  ['Run retention now…', 'retention:manage', '/retention', 'run'],
+  ['Default policy…', 'retention:manage', '/retention', 'tenant/*'],
 ];
 
 /** What concerns this person and browser only: zone, theme, keys, a link to this view, signing out. */
