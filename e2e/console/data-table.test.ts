@@ -6,6 +6,7 @@ import { listFindings } from './lib/axe.ts';
 import {
   type PageOptions,
   patient,
+  pollMillis,
   recordRows as rowsOf,
   signIn,
   useConsole,
@@ -190,6 +191,45 @@ test('keeps the columns of two people of one name apart, and takes over what was
   await signIn(page, await makeToken());
   await rowsOf(page).first().waitFor();
   expect(await namesOf(page)).toEqual(ownNames);
+});
+
+test('moves no row while somebody is at the list, until they ask for the new order', async () => {
+  const { service } = webhooks;
+  const page = await webhooks.openList('/endpoints', { hasClock: true });
+  const shown = () =>
+    rowsOf(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-key')));
+  const sorted = async () => {
+    const { data } = (await service.call('GET', '/webhook/endpoints?order=health')).json;
+    return data.map(({ id }: { id: string }) => id);
+  };
+  const change = (id: string | null | undefined, enabled: boolean) =>
+    service.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled } });
+  const disabled = rowsOf(page).filter({ hasText: 'disabled' });
+  const first = await shown();
+  await rowsOf(page).first().hover();
+  await change(first[0], false);
+  await page.clock.fastForward(pollMillis);
+  await disabled.waitFor();
+  expect(await sorted()).not.toEqual(first);
+  expect(await shown()).toEqual(first);
+  const adopt = page.getByRole('button', { name: 'NEW ORDER' });
+  await adopt.click();
+  const second = await sorted();
+  expect(await shown()).toEqual(second);
+  await adopt.waitFor({ state: 'detached' });
+
+  // A row that has the focus holds them as well. Once nobody is there, they go where they belong.
+  await rowsOf(page).first().focus();
+  await change(second[0], false);
+  await page.clock.fastForward(pollMillis);
+  await disabled.nth(1).waitFor();
+  expect(await sorted()).not.toEqual(second);
+  expect(await shown()).toEqual(second);
+  await page.locator('#page').focus();
+  await page.clock.fastForward(pollMillis);
+  await expect.poll(shown, patient).toEqual(await sorted());
+  expect(await adopt.count()).toBe(0);
+  for (const id of [first[0], second[0]]) await change(id, true);
 });
 
 test('copies and downloads what is shown as CSV', async () => {

@@ -13,6 +13,7 @@ import { countOf } from '../words.ts';
 import { useZone } from '../zone-switch.tsx';
 import classes from './data-table.module.css';
 import { DataTable, type DataTableProps } from './data-table.tsx';
+import { useHeldOrder } from './use-held-order.ts';
 
 type ListProps<Row> = Omit<DataTableProps<Row>, 'place' | 'isWaiting'> & {
   queries: readonly UseQueryResult<unknown>[];
@@ -69,6 +70,8 @@ export type PagedListProps<Row, Search> = Omit<
   many?: string;
   search: Search;
   update: UpdateSearch<Search>;
+  /** Whether the service orders the rows by what changes: then no row moves while somebody is at them. */
+  isRanked?: boolean;
   /** The filters of the list, by their names. */
   filters: object;
   /** What to say when there are no rows: when filters leave none, when there are none at all, and what to do then. */
@@ -79,19 +82,29 @@ export type PagedListProps<Row, Search> = Omit<
 export function PagedList<Row, Search extends PagedSearch>(
   props: PagedListProps<Row, Search>,
 ): ReactNode {
-  const { query, one, many = `${one}s`, search, update, filters, words, ...list } = props;
+  const { query, one, many = `${one}s`, search, update, filters, words, ...others } = props;
+  const { isRanked = false, ...list } = others;
   const { noMatch = `No ${many} with these filters`, none, advice } = words;
   const isFiltered = hasFilter(search, filters);
   const clear = () => update(noneOf(filters) as Parameters<typeof update>[0]);
   const hasMore = typeof query.data?.next_cursor === 'string';
+  const place = JSON.stringify({ ...search, panel: undefined });
+  const [rows, adopt] = useHeldOrder({
+    rows: query.data?.data ?? [],
+    keyOf: list.keyOf,
+    place,
+    at: query.dataUpdatedAt,
+    isLoose: query.isPlaceholderData || !isRanked,
+    isOpen: list.open !== undefined,
+  });
   return (
     <>
       <List
         {...list}
         queries={[query]}
-        rows={query.data?.data ?? []}
+        rows={rows}
         name={many}
-        place={JSON.stringify({ ...search, panel: undefined })}
+        place={place}
         empty={
           isFiltered || hasMore ? (
             <Empty
@@ -107,6 +120,7 @@ export function PagedList<Row, Search extends PagedSearch>(
         list={query}
         cursor={search.cursor}
         onCursor={(cursor, way) => update({ cursor } as Parameters<typeof update>[0], { way })}
+        onOrder={adopt}
         one={one}
         many={many}
       />
@@ -142,10 +156,12 @@ function Pager(props: {
   cursor: string | undefined;
   /** Goes to another page, with the cursors of those through which it is reached. */
   onCursor: (cursor: string | undefined, way: readonly (string | undefined)[]) => void;
+  /** Shows the rows in the order in which they are by now; undefined: they are. */
+  onOrder: (() => void) | undefined;
   one: string;
   many: string;
 }): ReactNode {
-  const { list, cursor, onCursor, one, many } = props;
+  const { list, cursor, onCursor, onOrder, one, many } = props;
   const { searching = null } = list;
   const [zone] = useZone();
   const next = list.data?.next_cursor ?? null;
@@ -159,6 +175,11 @@ function Pager(props: {
           : `searched to ${placeText(searching.to, zone)}, ${formatCount(searching.found)} found`}
       </span>
       {searching !== null && <Button onClick={searching.stop}>STOP</Button>}
+      {onOrder !== undefined && (
+        <Button variant="subtle" title="Rows have changed since you are at them" onClick={onOrder}>
+          NEW ORDER
+        </Button>
+      )}
       <Button
         disabled={cursor === undefined || isWaiting}
         onClick={() => onCursor(wayHere().at(-1), wayHere().slice(0, -1))}

@@ -77,6 +77,7 @@ export function EndpointsPage(): ReactNode {
         columns={columns}
         keyOf={idOf}
         query={list}
+        isRanked
         filters={filters}
         searched="text"
         words={{ advice: whereIncidentsGo }}
