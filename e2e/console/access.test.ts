@@ -244,18 +244,23 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   await reach('button:has-text("Tell somebody")');
   await tabTo(page, 'aside[data-drawer] input');
   await page.keyboard.type(receiver.url('/pager'));
-  await reach('button:has-text("Tell from now on")');
+  // It is tried before it is added, and that asks for the token.
+  await reach('button:has-text("Test it")');
   await confirmDialog(page).waitFor();
   await tabTo(page, '[role="dialog"] input');
   await page.keyboard.type(service.token);
   await page.keyboard.press('Enter');
+  await page
+    .getByText(/^The test reached .*\/pager in \d+ ms$/)
+    .first()
+    .waitFor();
+  expect((await service.call('GET', '/notify/targets')).json.data).toEqual([]);
+  await reach('button:has-text("Tell from now on")');
   const code = drawerOf(page).locator('code').first();
   await expect.poll(() => code.innerText(), patient).toMatch(/^whsec_/);
   const secret = await code.innerText();
   await reach('button:has-text("Test it")');
-  const reached = page.getByText(/^The test reached .*\/pager in \d+ ms$/).first();
-  await reached.waitFor();
-  const [{ body, headers } = { body: '', headers: {} }] = await receiver.waitFor(1);
+  const [, { body, headers } = { body: '', headers: {} }] = await receiver.waitFor(2);
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'svcctl.notices' });
   await reach('button:has-text("I have kept it")');
 
@@ -263,7 +268,7 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   await row.getByText('everything').waitFor();
   await tabTo(page, 'tbody tr[data-key]');
   await reach('button:has-text("TEST")');
-  await receiver.waitFor(2);
+  await receiver.waitFor(3);
   await row.getByText('arrived').waitFor();
 
   await tabTo(page, 'tbody tr[data-key]');

@@ -93,5 +93,6 @@ test('the walk finds tenants and stores wherever they stand', () => {
     'ingestRecords',
     'planImport',
     'reportIncident',
+    'tryNotifyTarget',
   ]);
 });

@@ -1,7 +1,7 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
-import type { MadeTarget, NewTarget } from '../api/types.ts';
+import type { MadeTarget, NewTarget, NotifyTestResult } from '../api/types.ts';
 import {
   type NoticeKind,
   noticeKinds,
@@ -12,7 +12,7 @@ import {
 import { ActionForm } from '../ui/form.tsx';
 import { MakePanel, ShownOnce } from '../ui/make-panel.tsx';
 import { useForm } from '../ui/use-form.ts';
-import { noticesKey, useTargetTest } from './use-access.ts';
+import { noticesKey, tellTest, useTargetTest } from './use-access.ts';
 import { addressOf } from './words.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
@@ -81,6 +81,11 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
       kinds: [],
     },
     call: (values) => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
+    tries: async (values) =>
+      tellTest(
+        await api.post<NotifyTestResult>('/notify/test', toNewTarget(values)),
+        values.address.trim(),
+      ),
     onDone: onMade,
     hasSecret: true,
     changes: noticesKey,
@@ -90,7 +95,20 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
   const isWebhook = values.kind === 'webhook';
   const isTold = (kind: NoticeKind) => values.tenant.trim() === '' || kind.startsWith('endpoints_');
   return (
-    <ActionForm label="Tell somebody" {...form.sent} button="Tell from now on" isFaultAbove>
+    <ActionForm
+      label="Tell somebody"
+      {...form.sent}
+      button="Tell from now on"
+      isFaultAbove
+      others={
+        <Button
+          {...form.trial}
+          {...(isWebhook && { title: 'Its signature is of this test: the secret comes later' })}
+        >
+          Test it
+        </Button>
+      }
+    >
       <NativeSelect
         label="Told by"
         {...form.choice('kind')}

@@ -22,17 +22,21 @@ export function useTokens(): UseQueryResult<Page<AccessToken>> {
   return useRead([...accessKey, 'tokens'], '/tokens');
 }
 
+/** Tells how a test of somewhere went. */
+export function tellTest({ delivered, error, duration_ms }: NotifyTestResult, address: string) {
+  notify({
+    text: delivered
+      ? `The test reached ${address} in ${duration_ms} ms`
+      : `The test did not reach ${address}. ${error ?? ''}`,
+  });
+}
+
 /** Sends a test to a target of notices, and tells how it went. */
 export function useTargetTest() {
   return useAct({
     call: ({ id }: NotifyTarget) =>
       api.post<NotifyTestResult>(`/notify/targets/${encodeURIComponent(id)}/test`, undefined),
-    onDone: ({ delivered, error, duration_ms }, target) =>
-      notify({
-        text: delivered
-          ? `The test reached ${addressOf(target)} in ${duration_ms} ms`
-          : `The test did not reach ${addressOf(target)}. ${error ?? ''}`,
-      }),
+    onDone: (result, target) => tellTest(result, addressOf(target)),
     failed: 'Not tested',
     changes: noticesKey,
   });

@@ -14,19 +14,23 @@ export function useForm<Values extends object, Answer>(
     /** What it holds at first. */
     readonly first: Values | (() => Values);
     readonly call: (values: Values) => Promise<Answer>;
+    /** What can be tried with the same values, and changes nothing. */
+    readonly tries?: (values: Values) => Promise<unknown>;
     /** The fields, where the service also refuses what is none of `Values`. */
     readonly fields?: readonly string[];
     /** Members of the body that have another name in the form. */
     readonly renamed?: Readonly<Record<string, string>>;
   },
 ) {
-  const { first, call, fields, renamed, ...act } = form;
+  const { first, call, tries, fields, renamed, ...act } = form;
   const [values, setValues] = useState(first);
   const sending = useAct<Answer>({ ...act, call: () => call(values) });
-  const faults = faultsOf(sending.error, fields ?? Object.keys(values), renamed);
+  const trying = useAct({ call: async () => tries?.(values) });
+  const error = sending.error ?? trying.error;
+  const faults = faultsOf(error, fields ?? Object.keys(values), renamed);
   const set = (change: Partial<Values>) => {
     setValues((all) => ({ ...all, ...change }));
-    if (sending.error !== null) sending.reset();
+    for (const each of [sending, trying]) if (each.error !== null) each.reset();
   };
   /** For a field in which one of a few values is chosen. */
   const choice = (name: NameOf<Values, string>) => ({
@@ -42,6 +46,14 @@ export function useForm<Values extends object, Answer>(
     /** For the form itself. */
     sent: { call: sending, onSend: () => sending.mutate(), fault: faults[''] },
     choice,
+    /** For the button that tries it. */
+    trial: {
+      loading: trying.isPending,
+      onClick: () => {
+        sending.reset();
+        trying.mutate();
+      },
+    },
     /** For a field in which something is typed. */
     text: (name: NameOf<Values, string>) => ({
       ...choice(name),

@@ -29,7 +29,25 @@ test.each([
   const body = { kind: 'webhook', url: receiver.url(), ...more };
   const refused = await service.call('POST', '/notify/targets', { body });
   expect(refused.json).toMatchObject({ status: 400, code });
+  const tried = await service.call('POST', '/notify/test', { body });
+  expect(tried.json).toMatchObject({ status: 400, code });
+  expect(receiver.requests).toEqual([]);
   expect(await list()).toEqual([]);
+});
+
+test('a test before somebody is added reaches them, and leaves nothing but its entry in the audit log', async () => {
+  const body = { kind: 'webhook', url: receiver.url('/tried?key=1') };
+  const reached = await service.call('POST', '/notify/test', { body });
+  expect(reached.json).toMatchObject({ delivered: true, error: null, status: 204 });
+  expect(receiver.requests.map(({ path }) => path)).toEqual(['/tried?key=1']);
+  receiver.behave(() => answer(500));
+  const failed = await service.call('POST', '/notify/test', { body });
+  expect(failed.json).toMatchObject({ delivered: false, error: '500 Internal Server Error' });
+  expect(await list()).toEqual([]);
+  expect(await service.db.query(sql`select id from notice_sends`)).toEqual([]);
+  const { data } = (await service.call('GET', '/audit?action=notify_target.test')).json;
+  expect(data[0]).toMatchObject({ target: null, after: { kind: 'webhook' } });
+  expect(JSON.stringify(data)).not.toContain('key=1');
 });
 
 test('an unknown target, and one that was removed, answer 404', async () => {

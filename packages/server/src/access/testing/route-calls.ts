@@ -154,6 +154,7 @@ export const routeCalls: Readonly<
   purgeDeadLetters: ({ tenant }) => [{ body: { tenant, failure_class: 'dns' } }],
   setEventType: () => [{ body: { sample: { score: 1 } } }],
   createNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
+  tryNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
   changeNotifyTarget: () => [{ body: { enabled: false } }],
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
   changeBulkJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],

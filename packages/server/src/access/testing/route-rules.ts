@@ -225,6 +225,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   listNotifyTargets: rule('admin', reads, '403', untold),
   changeNotifyTarget: rule('admin', 'another change undoes it', '403', 'notify_target.change'),
   deleteNotifyTarget: rule('admin', 'confirms', '403', 'notify_target.delete'),
+  tryNotifyTarget: rule('admin', 'confirms', '403', 'notify_target.test'),
   testNotifyTarget: rule('admin', 'only adds', '403', 'notify_target.test'),
   listNotices: rule('admin', reads, '403', untold),
 

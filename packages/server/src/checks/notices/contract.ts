@@ -158,6 +158,15 @@ export const noticesContract = routesUnder('Notices', {
     stepUp: true,
     responses: { 204: { description: 'Removed.' } },
   },
+  tryNotifyTarget: {
+    route: 'POST /notify/test',
+    summary: 'Send a test to somebody who is not told yet, and wait for how it goes',
+    description: `Takes what would be added, and adds nothing. The secret that signs what goes to a webhook is of this test alone, so a receiver that checks signatures refuses it. ${forAll}`,
+    scope: 'admin',
+    stepUp: true,
+    body: newTargetSchema,
+    responses: { 200: { description: 'How it went.', schema: testResultSchema } },
+  },
   testNotifyTarget: {
     route: 'POST /notify/targets/:id/test',
     summary: 'Send a test now, and wait for how it goes',

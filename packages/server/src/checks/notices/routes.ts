@@ -18,7 +18,7 @@ import {
 } from './contract.ts';
 import { isForTenants, toTenantItem } from './for-tenant.ts';
 import * as queries from './queries.ts';
-import { type SendOptions, sendTo } from './send.ts';
+import { type SendOptions, type SendResult, sendTo } from './send.ts';
 
 const refusal =
   'A token limited to tenants cannot see or change notices, which tell of all tenants.';
@@ -42,6 +42,9 @@ export function addNoticeRoutes(
   );
   route(noticesContract.deleteNotifyTarget, ({ params, ...caller }) =>
     deleteTarget(db, options, caller, params.id),
+  );
+  route(noticesContract.tryNotifyTarget, ({ body, ...caller }) =>
+    tryTarget(db, options, caller, body),
   );
   route(noticesContract.testNotifyTarget, ({ params, ...caller }) =>
     testTarget(db, options, caller, params.id),
@@ -81,13 +84,7 @@ async function createTarget(
   body: Static<typeof newTargetSchema>,
 ) {
   const { kind, tenant = null, kinds = null, min_severity } = body;
-  const address = addressOf(body);
-  refuseOthersKinds({ tenant, kinds });
-  if (tenant !== null) await refuseHiddenNames(db, '/tenant', [{ tenant }]);
-  if (kind === 'webhook') await options.assertAllowed(address);
-  else if (!options.hasEmail) {
-    throw invalidInput('/kind', 'e-mail needs the settings SVC_SMTP_URL and SVC_SMTP_FROM');
-  }
+  const address = await allowedAddress(db, options, body);
   const id = newId('ntt');
   const secret = kind === 'webhook' ? options.newSecret() : null;
   const made = await db.transaction(async (connection) => {
@@ -107,6 +104,23 @@ async function createTarget(
     return after;
   });
   return { ...made, secret };
+}
+
+/** Where a new target is. Throws 400 `request_invalid`, `target_invalid`, `target_blocked` for one that cannot be added. */
+async function allowedAddress(
+  db: Database,
+  options: TargetOptions,
+  body: Static<typeof newTargetSchema>,
+): Promise<string> {
+  const { kind, tenant = null, kinds = null } = body;
+  const address = addressOf(body);
+  refuseOthersKinds({ tenant, kinds });
+  if (tenant !== null) await refuseHiddenNames(db, '/tenant', [{ tenant }]);
+  if (kind === 'webhook') await options.assertAllowed(address);
+  else if (!options.hasEmail) {
+    throw invalidInput('/kind', 'e-mail needs the settings SVC_SMTP_URL and SVC_SMTP_FROM');
+  }
+  return address;
 }
 
 /** Throws 400 `request_invalid` for kinds of which a tenant's people cannot be told. */
@@ -171,14 +185,41 @@ async function testTarget(db: Database, options: TargetOptions, caller: Caller, 
   const target = found(await queries.findAddress(db, toTargetId(id)));
   const { tenant } = target;
   await options.audit(db, entryOf(caller, 'test', id, { tenant }));
+  const test = testMessage(caller.actor.name, tenant);
+  const sent = await sendTo(options, { id, ...target }, test);
+  const { error, status } = sent;
+  await queries.insertTest(db, { id: test.id, targetId: id, items: test.items, error, status });
+  return outcomeOf(sent);
+}
+
+/** Sends a test once to what could be added, and tells how it went. Throws as `createTarget` does; nothing is stored. */
+async function tryTarget(
+  db: Database,
+  options: TargetOptions,
+  caller: Caller,
+  body: Static<typeof newTargetSchema>,
+) {
+  const { kind, tenant = null } = body;
+  const address = await allowedAddress(db, options, body);
+  const { url = null, to = null } = body;
+  const after = { kind, url: url && maskUrl(url), to };
+  await options.audit(db, entryOf(caller, 'test', null, { tenant, after }));
+  const secret = kind === 'webhook' ? options.newSecret() : null;
+  const test = testMessage(caller.actor.name, tenant);
+  return outcomeOf(await options.channel({ kind, address, secret }, test));
+}
+
+function outcomeOf({ error, status, durationMillis }: SendResult) {
+  return { delivered: error === null, error, status, duration_ms: durationMillis };
+}
+
+/** A test, in the words that are for operators, or for the people of a tenant. */
+function testMessage(by: string, tenant: string | null) {
   const createdAt = new Date().toISOString();
-  const item = testItem(caller.actor.name, createdAt);
+  const item = testItem(by, createdAt);
   const title = 'This is a test';
   const items = [tenant === null ? item : { ...toTenantItem(item), tenant, title }];
-  const test = { id: newId('nts'), tenant, items, more: 0, createdAt };
-  const { error, status, durationMillis } = await sendTo(options, { id, ...target }, test);
-  await queries.insertTest(db, { id: test.id, targetId: id, items, error, status });
-  return { delivered: error === null, error, status, duration_ms: durationMillis };
+  return { id: newId('nts'), tenant, items, more: 0, createdAt };
 }
 
 function testItem(by: string, since: string): queries.Item {
@@ -196,7 +237,7 @@ function testItem(by: string, since: string): queries.Item {
   } as const;
 }
 
-function entryOf({ actor, request }: Caller, verb: string, target: string, states: object) {
+function entryOf({ actor, request }: Caller, verb: string, target: string | null, states: object) {
   return { actor, request, action: `notify_target.${verb}`, target, tenant: null, ...states };
 }
 
