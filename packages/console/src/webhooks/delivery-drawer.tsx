@@ -233,10 +233,8 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
         <span className="muted">#{attempt.number}</span>
         <strong>{attempt.status ?? '–'}</strong>
         <span>{failure === null ? 'delivered' : failureWords[failure]}</span>
-        <span className={`muted ${classes.attemptTime}`}>
-          {formatDuration(attempt.duration_ms)}
-        </span>
-        <span className={`muted ${classes.attemptTime}`}>
+        <span className="muted">{formatDuration(attempt.duration_ms)}</span>
+        <span className="muted">
           <Instant at={attempt.started_at} /> · <Moment at={attempt.started_at} />
         </span>
       </div>

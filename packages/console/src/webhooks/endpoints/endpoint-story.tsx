@@ -166,7 +166,9 @@ function Hours({ id }: { id: string }): ReactNode {
   }
   return (
     <div className={`below-12 ${classes.hours}`}>
-      {bars && (
+      {bars === undefined ? (
+        <span className={`bone ${classes.bone}`} aria-hidden="true" />
+      ) : (
         <Bars
           label="Attempts per hour, 24 hours"
           bars={bars}
