@@ -35,8 +35,8 @@ function dayAt(n: number): string {
   return new Date(Date.UTC(2001, 0, 1 + n)).toISOString().slice(0, 10);
 }
 
-/** Every other day of a store, so that no two windows become one. */
-const everyOther = (store: string): DayWindow[] =>
+/** Every other day of a store or of all, so that no two windows become one. */
+const everyOther = (store: string | null): DayWindow[] =>
   days.flatMap((from, n) => (n % 2 === 0 ? [{ store, from, until: dayAt(n + 1) }] : []));
 const someDays = { store: null, from: dayAt(1), until: dayAt(2) };
 
@@ -52,6 +52,22 @@ const isInRange = ({ store, day }: { store: string; day: string }) =>
 test.each([
   ['few', [{ store: 'A', from: dayAt(3), until: dayAt(9) }, someDays]],
   ['many, all of stores', [...everyOther('A'), ...everyOther('C')]],
+  ['many of all stores', everyOther(null)],
+  [
+    'many of all stores, and one of a store',
+    [{ store: 'B', from: dayAt(1), until: dayAt(2) }, ...everyOther(null)],
+  ],
+  [
+    'many of all stores, and many of a store',
+    [
+      ...everyOther(null),
+      ...everyOther('C').map(({ store, from }) => ({
+        store,
+        from: dayAt(days.indexOf(from) + 1),
+        until: dayAt(days.indexOf(from) + 2),
+      })),
+    ],
+  ],
   ['many, and one of all stores', [someDays, ...everyOther('A'), ...everyOther('C')]],
 ])('a slice of a dataset has what lies in its windows: %s', async (_, windows) => {
   const slice: Slice & { tenant: string } = {

@@ -144,7 +144,7 @@ export function isOutOfReach(slice: Slice, actor: Actor): boolean {
   return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
 }
 
-/** Up to so many windows of stores are conditions of a statement; more are rows that it joins. */
+/** Up to so many windows are conditions of a statement; more of stores are rows that it joins, and of all stores one value. */
 export const fewWindows = 16;
 
 /** Returns the windows of the slice's dataset, cut to its store and days; of a range only those that touch it. */
