@@ -57,7 +57,7 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   expect(await drawerOf(page).innerText()).toMatch(/Kim[\s\S]*127\.0\.0\.1/);
   const link = page.url();
   await button(page, 'TOKENS').click();
-  await row.getByRole('button', { name: 'REVOKE Kim' }).click();
+  await row.getByRole('button', { name: 'REVOKE… Kim' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
   await page.getByText('Revoked: Kim').waitFor();
   await row.waitFor({ state: 'detached' });
@@ -135,7 +135,7 @@ test('who revokes the token they signed in with, or the last that manages tokens
     (text) => question.getByText(text),
   );
   const ask = async (name: string) => {
-    await button(page, `REVOKE ${name}`).click();
+    await button(page, `REVOKE… ${name}`).click();
     await question.getByText('stops working at once').waitFor();
     const told = [await own?.count(), await last?.count()];
     await question.getByRole('button', { name: 'Keep it' }).click();

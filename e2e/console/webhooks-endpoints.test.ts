@@ -280,7 +280,7 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   const page = await webhooks.open(`/endpoints?tenant=TX&panel=endpoint/${id}`, {
     expected: [/403 \(.*discard-backlog$/],
   });
-  await drawerOf(page).getByRole('link', { name: '3 wait' }).waitFor();
+  await drawerOf(page).getByRole('link', { name: '3 waiting' }).waitFor();
   await drawerOf(page).getByText('Nothing is sent until somebody enables it').waitFor();
   await drawerOf(page).getByRole('button', { name: 'Enable…' }).click();
   const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });

@@ -177,7 +177,11 @@ const noticeColumns: readonly Column<Notice>[] = [
   notice.moment('told_at', 'NOTICED', 96, { rank: 1, card: 'fact' }),
   notice.own('ended_at', 'OVER', 96, {
     card: 'fact',
-    cell: ({ ended_at }) => (ended_at === null ? 'not yet' : <Moment at={ended_at} />),
+    cell: ({ since, ended_at: ended }) => {
+      // What happened once is over as it begins.
+      if (ended === since) return <span className="muted">–</span>;
+      return ended === null ? 'not yet' : <Moment at={ended} />;
+    },
   }),
 ];
 

@@ -182,7 +182,7 @@ function actionColumn(
             <span className="visually-hidden"> {token.name}</span>
           </Button>
           <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
-            REVOKE
+            REVOKE…
             <span className="visually-hidden"> {token.name}</span>
           </Button>
         </>

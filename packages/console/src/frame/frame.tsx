@@ -117,8 +117,10 @@ function Header(props: { onPalette: () => void; onViews: () => void }): ReactNod
   return (
     <header className={`row gap-12 line-under ${classes.header}`}>
       <MenuButton onViews={props.onViews} />
-      <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
-      {page?.scope === 'admin' && <AdminOnly />}
+      <div className={`row gap-12 ${classes.here}`}>
+        <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
+        {page?.scope === 'admin' && <AdminOnly />}
+      </div>
       <UnstyledButton
         className={`box row gap-8 muted shrink ${classes.search}`}
         onClick={props.onPalette}

@@ -141,13 +141,7 @@ export function useNodeActions(): readonly Entry[] {
     const panel = panelText({ kind: word, id: '' });
     // What else is chosen stays: the days, for instance.
     const href = `#/records${stringifySearch({ ...validateRecordsSearch(search), panel })}`;
-    return {
-      id: `here-${word}`,
-      group: 'HERE',
-      name: `${name} ${of}…`,
-      note: 'what is chosen',
-      href,
-    };
+    return { id: `here-${word}`, group: 'HERE', name: `${name} ${of}…`, note: '', href };
   });
 }
 

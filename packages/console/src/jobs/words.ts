@@ -34,10 +34,11 @@ export function isMoving({ state }: Pick<ListedJob, 'state'>): boolean {
   return state === 'queued' || state === 'running';
 }
 
-/** Whole percents, rounded down, so that 100 % means all of it; null while nobody knows how much there is. */
-export function percentText({ progress }: Pick<ListedJob, 'progress'>): string | null {
+/** Whole percents, of which 100 means that it is completed; null while nobody knows how much there is. */
+export function percentText({ progress, state }: Pick<ListedJob, 'progress' | 'state'>) {
+  if (state === 'completed') return '100 %';
   if (!progress?.total) return null;
-  return `${Math.min(100, Math.floor((100 * progress.done) / progress.total))} %`;
+  return `${Math.min(99, Math.floor((100 * progress.done) / progress.total))} %`;
 }
 
 const one = { records: 'record', deliveries: 'delivery' } as const;

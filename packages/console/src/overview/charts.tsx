@@ -285,7 +285,7 @@ function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactN
               <span className={classes.spark}>
                 <HoursChart hours={endpoint.hours} />
               </span>
-              <span className="nowrap right">{backlogText(endpoint.backlog)} wait</span>
+              <span className="nowrap right">{backlogText(endpoint.backlog)} waiting</span>
             </a>
           </li>
         ))}
@@ -301,7 +301,7 @@ function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactN
 
 /** What failed last at an endpoint, and when. */
 function LastError({ of: { last_error: last } }: { of: Endpoint }): ReactNode {
-  if (last == null) return <span>–</span>;
+  if (last == null) return null;
   return (
     <span>
       <span className="cut">

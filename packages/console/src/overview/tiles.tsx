@@ -203,7 +203,7 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
       figure={figure}
       note={
         <>
-          <Moment at={at} /> · {countOf(segments ?? 0, 'segment')} read
+          <Moment at={at} /> · {countOf(segments ?? 0, 'segment')}
         </>
       }
     />

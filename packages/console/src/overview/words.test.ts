@@ -25,7 +25,7 @@ test.each([
   [100, 100, 'as last Thursday until now'],
   [5, 0, 'none last Thursday until now'],
   [0, 0, 'none, as last Thursday'],
-  [5, null, 'compared from next week on'],
+  [5, null, 'nothing to compare yet'],
 ])('%s today and %s a week ago are: %s', (count, weekAgo, words) => {
   const records = {
     today: { count, week_ago: weekAgo },

@@ -23,7 +23,7 @@ export function describeWork({ kind, id, state, tenant, done, total }: WorkRow) 
 /** How today compares with the same day a week ago: `+3 % on last Sunday`. */
 export function describeChange({ today, hours }: RecordsOverview): string {
   const { count, week_ago: before } = today;
-  if (before === null) return 'compared from next week on';
+  if (before === null) return 'nothing to compare yet';
   // The hours begin a week before today.
   const day = `last ${weekdays[new Date(hours.from).getUTCDay()]}`;
   if (before === 0) return count === 0 ? `none, as ${day}` : `none ${day} until now`;

@@ -43,10 +43,11 @@ export function ConfirmDialog(props: {
   );
 }
 
-/** A button for what cannot be undone: it asks first. */
+/** A button for what cannot be undone: it asks first. It is red, unless what it does is harmless. */
 export function AskButton(props: {
   text: string;
   isSmall?: boolean;
+  isPlain?: boolean;
   isBusy: boolean;
   title: string;
   answer: string;
@@ -54,12 +55,12 @@ export function AskButton(props: {
   /** What becomes of what. */
   children: string;
 }): ReactNode {
-  const { text, isSmall = false, isBusy, children, ...question } = props;
+  const { text, isSmall = false, isPlain = false, isBusy, children, ...question } = props;
   const [isAsking, setAsking] = useState(false);
   return (
     <>
       <LiveButton
-        className="danger"
+        {...(!isPlain && { className: 'danger' })}
         {...(isSmall && { size: 'compact-xs' })}
         loading={isBusy}
         onClick={() => setAsking(true)}

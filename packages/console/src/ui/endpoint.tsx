@@ -17,7 +17,7 @@ const marks = {
   degraded: [RunningIcon, 'warn'],
   failing: [FailingIcon, 'danger'],
   unpolled: [PendingIcon, 'warn'],
-  gone: [AbandonedIcon, 'muted'],
+  gone: [AbandonedIcon, 'danger'],
   disabled: [AbandonedIcon, 'muted'],
 } as const;
 

@@ -208,6 +208,8 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--svc-ink': '#e6e6e9',
     '--svc-muted': '#a3a3ac',
     '--svc-accent': '#93aaee',
+    // What Mantine takes for buttons without a ground is white to the eye.
+    '--mantine-color-accent-light-color': '#93aaee',
     '--svc-data': '#9fb0c6',
     '--svc-bar': '#6c7f99',
     '--svc-ramp-1': '#252c36',

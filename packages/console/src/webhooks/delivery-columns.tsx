@@ -11,7 +11,7 @@ import { LastStatus, NextRetry, StatusMark, whyPaused } from './marks.tsx';
 function EndpointDisabled(): ReactNode {
   return (
     <span className="muted" title="Its endpoint is disabled: it waits until that is enabled">
-      disabled
+      · disabled
     </span>
   );
 }
@@ -26,7 +26,7 @@ function Hold({ of }: { of: Delivery }): ReactNode {
       className="muted"
       title={first === null ? whyPaused : `It goes in order, and waits for ${first}`}
     >
-      {first === null ? 'paused' : 'in order'}
+      · {first === null ? 'paused' : 'in order'}
     </span>
   );
 }

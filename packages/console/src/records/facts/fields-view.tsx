@@ -53,9 +53,7 @@ export function FieldsView(props: FieldsViewProps): ReactNode {
             </>
           )}
           {rows.length > 1 &&
-            (isCompared
-              ? '. First what drifts most.'
-              : '. First what most records lack, or what moves most over time.')}
+            (isCompared ? '. By drift.' : '. By what records lack, then by what moves over time.')}
         </p>
         {where !== undefined && <Button onClick={props.onAll}>ALL RECORDS</Button>}
         <ChoiceFilter

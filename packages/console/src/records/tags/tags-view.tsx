@@ -59,14 +59,14 @@ export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): Reac
 }
 
 function headText({ data, next_cursor }: Page<Tag>, days: string | null): string {
-  const where = days ?? 'the node';
+  const where = days ?? 'what is chosen';
   if (data.length === 0) {
-    return `No tag touches ${where}. TAG… marks days as training or fine-tuning data.`;
+    return `No tag has days of ${where}. TAG… marks days as training or fine-tuning data.`;
   }
   const tags = countOf(data.length, 'tag');
   return next_cursor === null
-    ? `${tags} ${data.length === 1 ? 'touches' : 'touch'} ${where}, the latest first`
-    : `The latest ${tags} that touch ${where}`;
+    ? `${tags} ${data.length === 1 ? 'has' : 'have'} days of ${where}, the latest first`
+    : `The latest ${tags} with days of ${where}`;
 }
 
 const column = columnsOf<Tag>();

@@ -70,11 +70,12 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     cell: ({ hours }) => <OkShare hours={hours} />,
     value: ({ hours }) => okShareOf(hours),
   }),
-  column.own('breaker', 'BREAKER', 136, {
+  column.own('breaker', 'BREAKER', 152, {
     rank: 3,
     card: 'fact',
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
-    shown: (endpoint) => (breakerOf(endpoint) === 'open' ? `${mark}open, in 10 min` : 'closed'),
+    shown: (endpoint) =>
+      breakerOf(endpoint) === 'open' ? `${mark}open, tries in 10 min` : 'closed',
     value: breakerOf,
   }),
   column.own('backlog', 'WAITING', 72, {
@@ -130,7 +131,7 @@ function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {
         {state}
         {state === 'open' && until !== null && (
           <>
-            , <Moment at={until} />
+            , tries <Moment at={until} />
           </>
         )}
       </span>

@@ -62,7 +62,7 @@ export function Standing({ endpoint }: { endpoint: Endpoint }): ReactNode {
         )}
         {' · '}
         <a href={`#/deliveries${stringifySearch({ endpoint: endpoint.id })}`}>
-          {backlog.count === 0 ? 'nothing waits' : `${waits} wait`}
+          {backlog.count === 0 ? 'nothing waits' : `${waits} waiting`}
         </a>
       </p>
       <p className="muted">{whatIsNext(endpoint)}</p>

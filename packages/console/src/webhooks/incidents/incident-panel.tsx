@@ -181,6 +181,7 @@ function SendAgain({ delivery }: { delivery: Delivery }): ReactNode {
     <AskButton
       text="SEND AGAIN…"
       isSmall
+      isPlain
       isBusy={again.isPending}
       title={`Send it to ${targetText(delivery.target)} again?`}
       answer="Send again"
